@@ -27,6 +27,7 @@ from triton_metal.cost import Chip, Work, bound, full_name, ranking_chip, scaled
 from triton_metal.ops._choices import MOST_REGISTERS, asked, forced, seconds
 from triton_metal.ops._families import FAMILIES
 from triton_metal.ops._family import Family
+from triton_metal.ops._groups import GROUPS
 from triton_metal.ops._launch import forced_warps
 from triton_metal.ops._table_counts import counted
 
@@ -109,6 +110,8 @@ def of_families(shape: Shape, chips: Sequence[Chip], within: float) -> list[Grid
     grids = []
     for name, kind, sizes in dict.fromkeys(questions):
         family = FAMILIES[name]
+        if family is GROUPS:
+            continue
         found: dict[tuple[int, ...], list[float]] = {}
         defaults = [family.best(chip, kind, sizes) for chip in chips]
         for config in dict.fromkeys([*_near(family, kind, sizes, chips, within), *defaults]):
@@ -130,22 +133,37 @@ def _names(family: Family) -> Callable[[Any], str]:
 
 
 def of_warps(shape: Shape, chips: Sequence[Chip]) -> list[Grid]:
-    """The grids of each launch's SIMD-groups."""
+    """The grids of each launch's SIMD-groups: 0 is its own number, without the table.
+
+    A thread has at least one number, where the table knows how many there are: two that have the same do its work twice.
+    """
 
     def each(works: Sequence[Work]) -> list[list[float]]:
         return [estimates([work], chips) for work in works]
 
-    works = sampled(shape.call)
-    default = max(works, key=lambda work: bound(chips[0], work).estimate).threads // 32
-    grids = [Grid([None] * len(chips), {None: values}, lambda w, name=work.kernel: f"{name} num_warps {w or 'default'}") for work, values in zip(works, each(works), strict=True)]  # fmt: skip
-    for warps in (int(default * factor) for factor in WARPS if 1 <= default * factor <= 32):
+    with forced(GROUPS.name, (0,)), asked() as questions:
+        counted(shape.call)
+    with forced(GROUPS.name, (0,)):
+        own = sampled(shape.call)
+    tabled = {kind.split()[0]: (kind, sizes) for name, kind, sizes in questions if name == GROUPS.name}  # fmt: skip
+    default = max(own, key=lambda work: bound(chips[0], work).estimate).threads // 32
+    grids, most = [], []
+    for work, values in zip(own, each(own), strict=True):
+        known = tabled.get(work.kernel)
+        defaults = [GROUPS.best(chip, *known)[0] if known else 0 for chip in chips]
+        named = lambda w, name=work.kernel, own=work.threads // 32: f"{name} num_warps {w or f'{own}, its own'}"  # noqa: E731
+        grids.append(Grid(defaults, {0: values}, named))
+        most.append(max(1, known[1][1] // 32) if known else 32)
+    wanted = {int(default * factor) for factor in WARPS if 1 <= default * factor <= 32}
+    wanted |= {warps for grid in grids for warps in grid.defaults if warps}
+    for warps in sorted(wanted):
         try:
             with forced_warps(warps):
                 works = sampled(shape.call)
         except triton.TritonError:
             continue
-        for grid, work, values in zip(grids, works, each(works), strict=True):
-            if work.registers <= MOST_REGISTERS:
+        for grid, work, values, top in zip(grids, works, each(works), most, strict=True):
+            if warps in grid.defaults or (work.registers <= MOST_REGISTERS and warps <= top):
                 grid.found[warps] = values
     return grids
 

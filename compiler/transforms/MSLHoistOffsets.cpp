@@ -37,8 +37,8 @@ public:
   bool run() {
     llvm::MapVector<Value, SmallVector<Access>> roots;
     loop.getBody()->walk([&](Operation *op) {
-      if (OpOperand *base = getBase(op)) {
-        auto [root, terms] = decompose(op, base->get());
+      if (getBase(op)) {
+        auto [root, terms] = decompose(op);
         roots[root].push_back({op, std::move(terms)});
       }
     });
@@ -63,12 +63,15 @@ private:
   }
   bool isInside(Value value) const { return Before(loop).isInside(value); }
 
-  std::pair<Value, SmallVector<Value>> decompose(Operation *op, Value base) const {
+  /// The terms that an access adds, and the pointer that it adds them to: one from before the loop,
+  /// or that it carries, or `root`.
+  std::pair<Value, SmallVector<Value>> decompose(Operation *op, Value root = {}) const {
     SmallVector<Value> terms;
     for (OpOperand &offset : getOffset(op))
       terms.push_back(offset.get());
+    Value base = getBase(op)->get();
     while (auto add = base.getDefiningOp<PtrAddOp>()) {
-      if (!isInside(base))
+      if (root ? base == root : !isInside(base))
         break;
       terms.push_back(add.getOffset());
       base = add.getBase();
@@ -80,6 +83,8 @@ private:
   bool areSame(Value a, Value b) const {
     if (a == b)
       return true;
+    if (!isInside(a) && !isInside(b))
+      return areComputedAlike(a, b);
     Operation *one = a.getDefiningOp(), *other = b.getDefiningOp();
     if (!one || !other || !isInside(a) || !isInside(b) || !isPure(one))
       return false;
@@ -182,10 +187,12 @@ private:
     return PtrAddOp::create(builder, add.getLoc(), add.getType(), base, add.getOffset());
   }
 
-  /// What reads the pointer behind the loop gets it without the term.
+  /// What reads the pointer behind the loop gets it without the term. Accesses that add the term
+  /// themselves, as those of a single step behind the loop do, have it already.
   void moveBack(Value result, Value term) {
     if (result.use_empty())
       return;
+    Value added = term;
     OpBuilder builder(loop.getContext());
     builder.setInsertionPointAfter(loop);
     Location loc = result.getLoc();
@@ -197,6 +204,22 @@ private:
     Value opposite = arith::SubIOp::create(builder, loc, zero, term);
     Value back = PtrAddOp::create(builder, loc, result.getType(), result, opposite);
     result.replaceAllUsesExcept(back, back.getDefiningOp());
+    sums.clear();
+    SmallVector<Operation *> accesses;
+    addAccesses(back, accesses);
+    for (Operation *op : accesses)
+      if (llvm::any_of(decompose(op, back).second,
+                       [&](Value other) { return areSame(added, other); }))
+        rewrite(op, back, result, added);
+  }
+
+  /// Collects what accesses memory at a pointer, or at sums of it.
+  static void addAccesses(Value pointer, SmallVectorImpl<Operation *> &accesses) {
+    for (OpOperand &use : pointer.getUses())
+      if (OpOperand *base = getBase(use.getOwner()); base && &use == base)
+        accesses.push_back(use.getOwner());
+      else if (isa<PtrAddOp>(use.getOwner()))
+        addAccesses(use.getOwner()->getResult(0), accesses);
   }
 
   /// Takes the term from an access, whose pointer comes from `moved` now.
@@ -209,7 +232,7 @@ private:
       return;
     // The last sum takes the place of the offset.
     offset.clear();
-    if (auto add = base->get().getDefiningOp<PtrAddOp>(); add && isInside(add)) {
+    if (auto add = base->get().getDefiningOp<PtrAddOp>(); add && add != moved.getDefiningOp()) {
       getOffset(op).assign(add.getOffset());
       getBase(op)->set(add.getBase());
     }

@@ -1,6 +1,7 @@
 // Offsets of unrolled loops as a number from before them and multiples of their indices.
 
 #include "dialect/msl/MSL.h"
+#include "transforms/IntegerRanges.h"
 #include "transforms/MSLBefore.h"
 #include "transforms/Passes.h"
 
@@ -30,8 +31,8 @@ struct Product {
   int64_t factor = 1;
 };
 
-/// A number of 32 bits, modulo 2^32: the sum of what is known before a nest and of the nest's
-/// indices, each times a product.
+/// A number modulo 2^32, or 2^64 for offsets of 64 bits: the sum of what is known before a nest and
+/// of the nest's indices, each times a product.
 struct Sum {
   Value known;
   int64_t constant = 0;
@@ -61,7 +62,7 @@ public:
 private:
   void add(Value base, OpOperand &offset, SmallVectorImpl<OpOperand *> &offsets) {
     if (cast<PtrType>(base.getType()).getSpace() == AddressSpace::Device &&
-        offset.get().getType().isInteger(32) && !before.isKnown(offset.get()))
+        !before.isKnown(offset.get()))
       offsets.push_back(&offset);
   }
 
@@ -97,11 +98,17 @@ private:
     if (APInt number; matchPattern(value, m_ConstantInt(&number)))
       return Sum{Value(), number.getSExtValue(), {}};
     if (before.isKnown(value))
-      return Sum{value, 0, {}};
+      return Sum{widened(value), 0, {}};
     if (isIndex(value))
       return Sum{Value(), 0, {{value, Product()}}};
     Operation *op = value.getDefiningOp();
-    if (!op || depth > 8 || !isa<arith::AddIOp, arith::MulIOp, arith::ShLIOp>(op))
+    if (!op || depth > 8)
+      return std::nullopt;
+    if (auto wide = dyn_cast<arith::ExtSIOp>(op); wide && wide.getIn().getType().isInteger(32))
+      return get(wide.getIn(), depth + 1);
+    // A sum of 32 bits that wraps around is not that of its parts in 64.
+    if (!isa<arith::AddIOp, arith::MulIOp, arith::ShLIOp>(op) ||
+        (value.getType() != type && !ranges.cannotOverflow(op)))
       return std::nullopt;
     std::optional<Sum> a = get(op->getOperand(0), depth + 1);
     std::optional<Sum> b = a ? get(op->getOperand(1), depth + 1) : std::nullopt;
@@ -158,6 +165,7 @@ private:
 
   /// Writes an offset anew if a step multiplies by a number that is not in the text.
   void rewrite(OpOperand &offset) {
+    type = offset.get().getType();
     std::optional<Sum> sum = get(offset.get());
     if (!sum || !isSmall(*sum) || !sum->known ||
         llvm::none_of(sum->steps, [](auto &step) { return bool(step.second.number); }))
@@ -172,7 +180,10 @@ private:
       if (!by)
         by = constant(product.factor);
       builder.setInsertionPoint(offset.getOwner());
-      Value step = arith::MulIOp::create(builder, loc, index, by);
+      Value number = index;
+      if (number.getType() != type)
+        number = arith::ExtSIOp::create(builder, loc, type, number);
+      Value step = arith::MulIOp::create(builder, loc, number, by);
       all = arith::AddIOp::create(builder, loc, all, step);
     }
     offset.set(all);
@@ -181,7 +192,21 @@ private:
   Value constant(int64_t number) {
     builder.setInsertionPoint(outermost);
     return arith::ConstantOp::create(builder, UnknownLoc::get(builder.getContext()),
-                                     builder.getI32IntegerAttr(int32_t(number)));
+                                     builder.getIntegerAttr(type, number));
+  }
+
+  /// A number that is known before the nest, as one of the offset's type.
+  Value widened(Value value) {
+    if (value.getType() == type)
+      return value;
+    builder.setInsertionPoint(outermost);
+    value = before.compute(value, builder);
+    for (Operation *user : value.getUsers())
+      if (auto known = dyn_cast<arith::ExtSIOp>(user);
+          known && known.getType() == type && isComputedBefore(known, outermost))
+        return known;
+    creates = true;
+    return arith::ExtSIOp::create(builder, UnknownLoc::get(builder.getContext()), type, value);
   }
 
   Value plus(Value a, Value b) {
@@ -243,6 +268,9 @@ private:
   UnrollOp outermost;
   Before before;
   OpBuilder builder{outermost};
+  ValueRanges ranges;
+  /// That of the offset which is written anew.
+  Type type;
 };
 
 struct StepOffsetsPass : triton_metal::impl::MSLStepOffsetsBase<StepOffsetsPass> {

@@ -46,7 +46,7 @@ def MSLHoistOffsets : Pass<"msl-hoist-offsets", "::mlir::ModuleOp"> {
     An access adds one number to a pointer by itself; each further one is an addition in every step, of 64 bits, and the
     sum of those that do not change takes two registers for each access. A term that follows from what is known before
     the loop, and that all accesses through one pointer add, goes there. A pointer that the loop carries begins with it, and what reads it behind the
-    loop gets it without; another loop that adds it again takes the pointer as it is. Where some accesses add more than one term, or the
+    loop gets it without; another loop, or an access, that adds it again takes the pointer as it is. Where some accesses add more than one term, or the
     pointer goes on behind the loop, it begins with all that they have in common: it has two registers anyhow.
 
     ```mlir
@@ -153,7 +153,7 @@ def MSLStepOffsets : Pass<"msl-step-offsets", "::mlir::ModuleOp"> {
   let summary = "Writes offsets of unrolled loops as a number from before them and multiples of their indices";
   let description = [{
     A row times a stride is a product in each step of unrolled loops, beside the sum that is the row. Modulo 2^32, an offset
-    is as well the first row's plus the steps times the stride: one product and one sum before the loops, which accesses
+    (2^64 where it has 64 bits, and rows that are extended do not wrap around) is as well the first row's plus the steps times the stride: one product and one sum before the loops, which accesses
     of other loops may share, and a sum in each step. What no loop changes is computed before all of them.
 
     ```mlir

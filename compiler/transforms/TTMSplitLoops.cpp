@@ -59,6 +59,7 @@ private:
   bool isLikelyWhole(const Affine &limit);
   void addUpperBounds(Value value);
   void findConditions();
+  void keepSameMasks();
   Value createLimit(Affine limit, int64_t factor);
   Value createPositive(const Affine &number);
   Value createSum(const Affine &number);
@@ -66,6 +67,10 @@ private:
   Value createBound();
   Value createVersionBound();
   void continueLoop(Value bound, ValueRange carried);
+  void branch(Value bound);
+  void branch(Block &block, Value bound);
+  void branch(ArrayRef<Operation *> group, Value bound);
+  void markCut(Operation *root, bool isCut);
   void findComparisons(Value mask, SmallVectorImpl<const Comparison *> &found);
   bool areAll(ArrayRef<const Comparison *> some);
 
@@ -89,6 +94,8 @@ private:
   SmallVector<Affine> upperBounds;
   /// Whether one of two loops is to take all steps.
   bool isVersioned = false;
+  /// Whether the loop stays one, and its loads stand in both sides of a branch.
+  bool isBranched = false;
   OpBuilder builder{loop};
   Location where = UnknownLoc::get(loop.getContext());
 };
@@ -148,7 +155,21 @@ bool LoopSplit::analyse() {
   // steps are whole in most programs, one of two loops takes all of them.
   isVersioned = multiplies && !chooses &&
                 llvm::all_of(limits, [&](auto &limit) { return isLikelyWhole(limit.first); });
+  isBranched = multiplies && !chooses && !isVersioned;
+  if (isBranched)
+    keepSameMasks();
   return true;
+}
+
+/// Leaves masks that are the same in all steps to whole steps, too: they are computed once, also in
+/// programs whose rows or columns are cut.
+void LoopSplit::keepSameMasks() {
+  comparisons.remove_if([](auto &entry) { return entry.second.margin.perIndex == 0; });
+  conditions.clear();
+  limits.clear();
+  upperBounds.clear();
+  alwaysTrue.clear();
+  findConditions();
 }
 
 /// Collects the comparisons of a mask; only those that ask what others have asked if `onlyKnown`.
@@ -478,35 +499,20 @@ void LoopSplit::continueLoop(Value bound, ValueRange carried) {
     loop->setAttr(msl::kAtMostOnceAttr, builder.getUnitAttr());
     loop.getInductionVar().replaceAllUsesWith(bound);
   }
-  // Each step is here because one of the comparisons is false for some element: a mask that has all
-  // of them is never all true. In a single step, and in a version whose steps are alike, others
-  // hardly are, and no second body for whole blocks is worth its length.
-  loop.getBody()->walk([&](Operation *op) {
+  markCut(loop, isCut);
+}
+
+/// Marks accesses of steps that are not whole. Each step is here because one of the comparisons is
+/// false for some element: a mask that has all of them is never all true. In a single step, and in
+/// a version whose steps are alike, others hardly are, and no second body for whole blocks is worth
+/// its length.
+void LoopSplit::markCut(Operation *root, bool isCut) {
+  root->walk([&](Operation *op) {
     SmallVector<const Comparison *> found;
     if (Value mask = getMask(op))
       findComparisons(mask, found);
     if (!found.empty() && (isCut || areAll(found)))
       op->setAttr(TTMDialect::getCutAttrName(), builder.getUnitAttr());
-  });
-}
-
-/// Adds the comparisons that are part of a mask.
-void LoopSplit::findComparisons(Value mask, SmallVectorImpl<const Comparison *> &found) {
-  Operation *op = mask.getDefiningOp();
-  if (!op)
-    return;
-  if (auto it = comparisons.find(op); it != comparisons.end())
-    found.push_back(&it->second);
-  else if (onlyMoves(op) || isa<arith::AndIOp>(op))
-    for (Value operand : op->getOperands())
-      findComparisons(operand, found);
-}
-
-/// Whether each comparison of the loop is true where one of these is.
-bool LoopSplit::areAll(ArrayRef<const Comparison *> some) {
-  return llvm::all_of(comparisons, [&](auto &each) {
-    return llvm::any_of(
-        some, [&](const Comparison *one) { return isSame(one->margin, each.second.margin); });
   });
 }
 
@@ -562,6 +568,112 @@ void dropMasks(Operation *root, const DenseSet<Operation *> &isTrue) {
   });
 }
 
+/// Puts loads into both sides of a branch: with the masks of a whole step, and as they are. What
+/// goes from them to the tiles of a product goes with them, so that sums of products live in one
+/// loop.
+void LoopSplit::branch(Value bound) {
+  // Loads of the next step stand in branches of their own.
+  SmallVector<Block *> blocks{loop.getBody()};
+  loop.getBody()->walk([&](scf::IfOp op) {
+    for (Region *region : op.getRegions())
+      if (!region->empty())
+        blocks.push_back(&region->front());
+  });
+  for (Block *block : blocks)
+    branch(*block, bound);
+}
+
+/// The same in a block.
+void LoopSplit::branch(Block &block, Value bound) {
+  SmallVector<SmallVector<Operation *>> groups(1);
+  DenseSet<Operation *> moved;
+  for (Operation &op : block.without_terminator()) {
+    SmallVector<const Comparison *> found;
+    if (isa<tt::LoadOp>(op) && getMask(&op))
+      findComparisons(getMask(&op), found);
+    bool follows = (isPure(&op) || isa<StoreTileOp>(op)) && op.getNumRegions() == 0 &&
+                   llvm::any_of(op.getOperands(), [&](Value operand) {
+                     return moved.contains(operand.getDefiningOp());
+                   });
+    if (!found.empty() || follows) {
+      moved.insert(&op);
+      groups.back().push_back(&op);
+    } else if (op.getNumRegions() || (!isPure(&op) && !isa<AllocTileOp>(op))) {
+      // Accesses keep their order, and what reads a load comes behind it.
+      moved.clear();
+      if (!groups.back().empty())
+        groups.emplace_back();
+    }
+  }
+  for (ArrayRef<Operation *> group : groups)
+    if (!group.empty())
+      branch(group, bound);
+}
+
+/// The same for a group of operations. Nothing else between them depends on them.
+void LoopSplit::branch(ArrayRef<Operation *> group, Value bound) {
+  SmallVector<Value> results;
+  auto isOutside = [&](Operation *user) { return !llvm::is_contained(group, user); };
+  for (Operation *op : group)
+    for (Value result : op->getResults())
+      if (llvm::any_of(result.getUsers(), isOutside))
+        results.push_back(result);
+  builder.setInsertionPointAfter(group.back());
+  Value isWhole = arith::CmpIOp::create(builder, where, arith::CmpIPredicate::slt,
+                                        loop.getInductionVar(), bound);
+  auto choice = scf::IfOp::create(builder, where, ValueRange(results).getTypes(), isWhole,
+                                  /*addThenBlock=*/true, /*addElseBlock=*/true);
+  for (Region *side : {&choice.getThenRegion(), &choice.getElseRegion()}) {
+    IRMapping mapping;
+    builder.setInsertionPointToStart(&side->front());
+    for (Operation *op : group)
+      builder.clone(*op, mapping);
+    SmallVector<Value> yielded;
+    for (Value result : results)
+      yielded.push_back(mapping.lookup(result));
+    scf::YieldOp::create(builder, where, yielded);
+  }
+  for (auto [result, chosen] : llvm::zip(results, choice.getResults()))
+    result.replaceUsesWithIf(chosen, [&](OpOperand &use) { return isOutside(use.getOwner()); });
+  for (Operation *op : llvm::reverse(group))
+    op->erase();
+  DenseSet<Operation *> isTrue;
+  for (auto &[op, comparison] : comparisons)
+    isTrue.insert(op);
+  choice.getThenRegion().walk([&](tt::LoadOp load) { dropMasks(load, isTrue); });
+  choice.getElseRegion().walk([&](tt::LoadOp load) { markCut(load, /*isCut=*/true); });
+  // What is left of a bound is asked in the steps that it cuts alone.
+  Region &cut = choice.getElseRegion();
+  for (Operation *op = choice->getPrevNode(); op;) {
+    Operation *before = op->getPrevNode();
+    if (isPure(op) && op->getNumRegions() == 0 && !op->use_empty() &&
+        llvm::all_of(op->getUsers(),
+                     [&](Operation *user) { return cut.isAncestor(user->getParentRegion()); }))
+      op->moveBefore(&cut.front(), cut.front().begin());
+    op = before;
+  }
+}
+
+/// Adds the comparisons that are part of a mask.
+void LoopSplit::findComparisons(Value mask, SmallVectorImpl<const Comparison *> &found) {
+  Operation *op = mask.getDefiningOp();
+  if (!op)
+    return;
+  if (auto it = comparisons.find(op); it != comparisons.end())
+    found.push_back(&it->second);
+  else if (onlyMoves(op) || isa<arith::AndIOp>(op))
+    for (Value operand : op->getOperands())
+      findComparisons(operand, found);
+}
+
+/// Whether each comparison of the loop is true where one of these is.
+bool LoopSplit::areAll(ArrayRef<const Comparison *> some) {
+  return llvm::all_of(comparisons, [&](auto &each) {
+    return llvm::any_of(
+        some, [&](const Comparison *one) { return isSame(one->margin, each.second.margin); });
+  });
+}
+
 void LoopSplit::rewrite() {
   DenseSet<Operation *> isTrue;
   IRRewriter rewriter(loop.getContext());
@@ -582,6 +694,8 @@ void LoopSplit::rewrite() {
     (void)runRegionDCE(rewriter, loop->getRegions());
     return;
   }
+  if (isBranched)
+    return branch(bound);
   IRMapping mapping;
   auto whole = cast<scf::ForOp>(builder.clone(*loop, mapping));
   whole.getUpperBoundMutable().assign(bound);

@@ -53,6 +53,12 @@ def dtype_name(x: Array) -> str:
     return str(x.dtype).removeprefix("torch.").removeprefix("mlx.core.")
 
 
+def item_size(dtype: str) -> int:
+    """The bytes of an element."""
+    bits = "".join(each for each in dtype if each.isdigit())
+    return int(bits or 8) // 8
+
+
 def dtype_of(name: str, like: Array) -> Any:
     """The dtype of this name in ``like``'s framework."""
     where = framework(like)

@@ -124,11 +124,13 @@ def store_rows(
     base, step, rows, inside, a, b, A: tl.constexpr, B: tl.constexpr, WIDTH: tl.constexpr
 ):
     """Stores rows in two pieces, converted to the elements of `base`."""
-    ptrs = row_ptrs(base, step, rows, A, B, WIDTH)
+    row_ptrs = base + rows[:, None] * step
     element = base.dtype.element_ty
-    tl.store(ptrs[0], a.to(element), mask=piece_mask(inside, 0, A, WIDTH))
+    ptrs = row_ptrs + tl.arange(0, A)[None, :]
+    tl.store(ptrs, a.to(element), mask=piece_mask(inside, 0, A, WIDTH))
     if B:
-        tl.store(ptrs[1], b.to(element), mask=piece_mask(inside, A, B, WIDTH))
+        ptrs = row_ptrs + (A + tl.arange(0, B))[None, :]
+        tl.store(ptrs, b.to(element), mask=piece_mask(inside, A, B, WIDTH))
 
 
 @triton.jit

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import triton_metal as triton
 import triton_metal.language as tl
 
+from ._arrays import item_size as item_size
 from ._arrays import Array, contiguous, dtype_name, is_torch, size_of
 
 
@@ -40,12 +41,6 @@ def total_dtype(x: Array) -> str:
     if name.startswith(("float", "bfloat")):
         return name
     return "uint64" if name.startswith("uint") and not is_torch(x) else "int64"
-
-
-def item_size(dtype: str) -> int:
-    """The bytes of an element."""
-    bits = "".join(each for each in dtype if each.isdigit())
-    return int(bits or 8) // 8
 
 
 def is_wide(sizes: Sequence[int]) -> bool:

@@ -94,10 +94,14 @@ class Family(ABC):
             found = _chosen(
                 [(seconds(chip, each.launches), each) for each in self.candidates(kind, sizes)]
             )
-            if len(self._kept) >= KEPT:
-                self._kept.clear()
-            self._kept[key] = found
+            self.keep(key, found)
         return found
+
+    def keep(self, key: Any, found: Config) -> None:
+        """Keeps an answer."""
+        if len(self._kept) >= KEPT:
+            self._kept.clear()
+        self._kept[key] = found
 
 
 def _chosen(found: Sequence[tuple[float, Candidate]]) -> Config:

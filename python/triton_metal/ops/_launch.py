@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from ._arrays import Array, dtype_of, empty, full, is_mlx, size_of
+from ._arrays import Array, dtype_of, empty, full, is_mlx, item_size, size_of
+from ._groups import KERNELS, groups_of
 
 #: The shape and the name of the dtype of an array that a launch makes.
 Spec = tuple[Sequence[int], str]
@@ -67,6 +68,11 @@ def launch(
         return tuple(full(shape, fill or 0, dtype, like) for shape, dtype in specs.values())
     if _thread.warps is not None:
         arguments["num_warps"] = _thread.warps
+    elif kernel.name in KERNELS:
+        written = sum(size_of(shape) * item_size(dtype) for shape, dtype in specs.values())
+        groups = groups_of(kernel, grid, arguments, written, like)
+        if groups is not None:
+            arguments["num_warps"] = groups
     if _thread.turn is not None:
         grid = _thread.turn(kernel, tuple(grid))
     if is_mlx(like):

@@ -10,6 +10,8 @@ import triton_metal as triton
 import triton_metal.language as tl
 from triton_metal.language.extra import libdevice
 
+from ._normal import normal_below
+
 
 @triton.jit
 def activated(x, ACTIVATION: tl.constexpr):
@@ -23,7 +25,7 @@ def activated(x, ACTIVATION: tl.constexpr):
     elif ACTIVATION == "tanh":
         x = libdevice.tanh(x)
     elif ACTIVATION == "gelu":
-        x = 0.5 * x * (1 + tl.erf(x * 0.7071067811865476))
+        x = x * normal_below(x)
     elif ACTIVATION == "gelu_tanh":
         x = x * tl.sigmoid(1.5957691216057308 * (x + 0.044715 * x * x * x))
     return x
@@ -46,7 +48,7 @@ def slope(x, ACTIVATION: tl.constexpr):
         d = s + tl.where(tl.abs(x) < 128, x * s * (1 - s), 0.0)
     elif ACTIVATION == "gelu":
         normal = tl.exp(-0.5 * x * x) * 0.3989422804014327
-        d = 0.5 * (1 + tl.erf(x * 0.7071067811865476))
+        d = normal_below(x)
         d += tl.where(tl.abs(x) < 20, x * normal, 0.0)
     else:
         s = tl.sigmoid(1.5957691216057308 * (x + 0.044715 * x * x * x))
@@ -111,7 +113,7 @@ def add_product(
 @triton.jit
 def matmul_kernel(
     a_ptr, b_ptr, bias_ptr, row_scale_ptr, column_scale_ptr, c_ptr, z_ptr, M, N, K, part_size,
-    batches, a_steps, b_steps, items, sums, a_sum_steps, b_sum_steps,
+    matrices, batches, a_steps, b_steps, items, sums, a_sum_steps, b_sum_steps,
     stride_am, stride_ak, stride_bk, stride_bn,
     BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, GROUP_M: tl.constexpr,
     SPLIT: tl.constexpr, TYPE: tl.constexpr, A_FORMAT: tl.constexpr, B_FORMAT: tl.constexpr,
@@ -123,15 +125,17 @@ def matmul_kernel(
     them, or else of K, and stores its sum as it is.
     """
     # Programs go over c in groups of GROUP_M rows of tiles, so that neighbours in time share tiles of a and b.
-    tile, part, batch = tl.program_id(0), tl.program_id(1), tl.program_id(2)
-    tiles_m, tiles_n = tl.cdiv(M, BLOCK_M), tl.cdiv(N, BLOCK_N)
-    first_tile = tile // (GROUP_M * tiles_n) * GROUP_M
-    group_m = min(tiles_m - first_tile, GROUP_M)
-    first_m = (first_tile + tile % (GROUP_M * tiles_n) % group_m) * BLOCK_M
-    first_n = tile % (GROUP_M * tiles_n) // group_m * BLOCK_N
+    # The last group may have more rows than there are.
+    first_m = (tl.program_id(1) * GROUP_M + tl.program_id(0) % GROUP_M) * BLOCK_M
+    first_n = tl.program_id(0) // GROUP_M * BLOCK_N
+    if first_m >= M:
+        return
+    batch, part = tl.program_id(2), 0
+    if SPLIT:
+        batch, part = batch % matrices, batch // matrices
 
     local_m, local_n = tl.arange(0, BLOCK_M), tl.arange(0, BLOCK_N)
-    rows, columns = (first_m + local_m < M)[:, None], (first_n + local_n < N)[None, :]
+    rows, columns = (local_m < M - first_m)[:, None], (local_n < N - first_n)[None, :]
     a_ptr += offset_of(batch, batches, a_steps) + first_m.to(tl.int64) * stride_am
     b_ptr += offset_of(batch, batches, b_steps) + first_n.to(tl.int64) * stride_bn
     first = part * part_size
@@ -154,15 +158,15 @@ def matmul_kernel(
                 BLOCK_K, TYPE, A_FORMAT, B_FORMAT, PRECISION,
             )  # fmt: skip
 
-    row = batch.to(tl.int64) * M + first_m
-    if SPLIT:
-        row += part.to(tl.int64) * tl.num_programs(2) * M
-    else:
+    row = first_m.to(tl.int64)
+    if SPLIT or len(batches) > 0:
+        row += tl.program_id(2).to(tl.int64) * M
+    if not SPLIT:
         row_at, column_at = row + local_m[:, None], first_n + local_n[None, :]
         acc = with_bias(
             acc, row_at, rows, column_at, columns, bias_ptr, row_scale_ptr, column_scale_ptr
         )
-    at = local_m[:, None] * N + local_n[None, :]
+    at = local_m[:, None].to(tl.int64) * N + local_n[None, :]
     if z_ptr is not None:
         z_ptr += row * N + first_n
         tl.store(z_ptr + at, acc.to(z_ptr.dtype.element_ty), mask=rows & columns)
@@ -200,12 +204,11 @@ def vector_along_rows_kernel(
     M_FORMAT: tl.constexpr, X_FORMAT: tl.constexpr,
     ACCUMULATOR: tl.constexpr, ACTIVATION: tl.constexpr,
 ):  # fmt: skip
-    """Rows of a matrix times a vector. A thread loads EACH neighbours of a row, and has one sum for a row.
+    """Rows of a matrix times a vector. A thread loads EACH neighbours of a row, and has a sum for each of up to four.
 
+    More than four have one sum, which takes fewer registers, but an operation more for each number.
     BY_ROW says whether a bias goes with the rows (the vector is on the left), or one number is for all.
     """
-    LANES: tl.constexpr = min(32, BLOCK_K // EACH)
-    STEPS: tl.constexpr = BLOCK_K // (LANES * EACH)
     batch, first = tl.program_id(1), tl.program_id(0) * BLOCK_R
     local, offs_k = tl.arange(0, BLOCK_R), tl.arange(0, BLOCK_K)
     inside = first + local < R
@@ -213,12 +216,14 @@ def vector_along_rows_kernel(
     x_ptr += offset_of(batch, batches, x_steps)
     m_ptrs = m_ptr + local[:, None] * stride_r + offs_k[None, :] * stride_k
     x_ptrs = x_ptr + offs_k * stride_x
-    acc = tl.zeros((BLOCK_R, LANES), ACCUMULATOR)
+    acc = tl.zeros((BLOCK_R, BLOCK_K if EACH <= 4 else BLOCK_K // EACH), ACCUMULATOR)
     for k in range(0, K, BLOCK_K):
         m = tl.load(m_ptrs, mask=inside[:, None] & (offs_k[None, :] < K - k), other=0)
         x = tl.load(x_ptrs, mask=offs_k < K - k, other=0)
         products = as_type(m, M_FORMAT, ACCUMULATOR) * as_type(x, X_FORMAT, ACCUMULATOR)[None, :]
-        acc += tl.sum(tl.sum(tl.reshape(products, (BLOCK_R, STEPS, LANES, EACH)), axis=3), axis=1)
+        if EACH > 4:
+            products = tl.sum(tl.reshape(products, (BLOCK_R, BLOCK_K // EACH, EACH)), axis=2)
+        acc += products
         m_ptrs += BLOCK_K * stride_k
         x_ptrs += BLOCK_K * stride_x
     finish_vector(

@@ -201,10 +201,11 @@ def product(
         size = triton.cdiv(triton.cdiv(plan.k, parts), tile.k) * tile.k
         if plan.sums:
             size = triton.cdiv(plan.items, parts)
-        tiles = triton.cdiv(plan.m, tile.m) * triton.cdiv(plan.n, tile.n)
+        tiles_m, tiles_n = triton.cdiv(plan.m, tile.m), triton.cdiv(plan.n, tile.n)
+        group = _group_of(tiles_m)
         found = launch(
             matmul_kernel,
-            (tiles, parts, plan.matrices),
+            (tiles_n * group, triton.cdiv(tiles_m, group), parts * plan.matrices),
             outputs if whole else made,
             like=a,
             a_ptr=a,
@@ -213,6 +214,7 @@ def product(
             N=plan.n,
             K=plan.k,
             part_size=size,
+            matrices=plan.matrices,
             **_dimensions(plan.batch, "batches", "a_steps", "b_steps"),
             items=plan.items,
             **_dimensions(plan.sums, "sums", "a_sum_steps", "b_sum_steps"),
@@ -223,7 +225,7 @@ def product(
             BLOCK_M=tile.m,
             BLOCK_N=tile.n,
             BLOCK_K=tile.k,
-            GROUP_M=8,
+            GROUP_M=group,
             SPLIT=parts > 1,
             TYPE=TYPES[multiplied],
             A_FORMAT=formats[0],
@@ -236,6 +238,11 @@ def product(
     if whole:
         return found
     return add_parts(found[0], outputs, plan.n, activation, ending)
+
+
+def _group_of(tiles_m: int) -> int:
+    """How many rows of tiles are a group: as many that few groups have more rows than there are."""
+    return next(group for group in (8, 4, 2, 1) if -tiles_m % group * 4 <= tiles_m)
 
 
 def _tile_of(plan: Plan, a: Array, b: Array, multiplied: str, out_dtype: str, split_k: int) -> Tile:

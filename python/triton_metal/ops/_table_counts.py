@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import numpy as np
+
 from .. import _native, devices
 from ..cost import Work, counting
 from ..cost.model import Sums, sums_of
@@ -15,6 +17,7 @@ from ..devices.target import APPLE10
 from ..errors import LaunchValueError, TritonError
 from ._choices import Config, Entry, forced
 from ._family import Family
+from ._groups import GROUPS, weights
 from ._launch import turned_grids
 from ._problems import PROBLEMS
 
@@ -80,10 +83,46 @@ def entry_of(family: Family, kind: str, config: Config) -> Entry:
     )
 
 
+def coefficients(kind: str) -> tuple[Entry, ...]:
+    """The entries of `Groups`: what a program does of each term, by least squares over launches of several sizes and SIMD-groups."""
+    from ._group_problems import observed
+
+    seen = [(sizes, warps, work) for sizes, warps, work in observed(kind)]
+    found = []
+    for several in (0, 1):
+        rows, sums, each, registers = [], [], [], []
+        for (_, tile, steps, *_), warps, work in seen:
+            if several != (warps > 1):
+                continue
+            row = np.array(weights(warps, tile, steps))
+            # Each is to be right in proportion to what it does in all.
+            scale = 1.0 / (tile * steps + 64.0 * warps * steps)
+            rows.append(row * scale)
+            sums.append(np.array(sums_of(work)) / work.programs * scale)
+            each.append((1.0, tile / (32 * warps)))
+            registers.append(work.registers)
+        if not rows:
+            continue
+        terms, *_ = np.linalg.lstsq(np.array(rows), np.array(sums), rcond=1e-9)
+        (base, one), *_ = np.linalg.lstsq(np.array(each), np.array(registers), rcond=1e-9)
+        for place, term in enumerate(terms):
+            places = (max(base, 0.0), 0.0, max(one, 0.0), 0.0)[place]
+            each_term = Sums(*(_rounded(value) for value in term))
+            found.append(Entry((several, place), 32, float(f"{places:.4g}"), 0, False, False, 0.0, 0.0, each_term, Sums()))
+    return tuple(found)
+
+
+def _rounded(value: float) -> float:
+    """A coefficient, without what is left of rounding."""
+    return 0.0 if abs(value) < 1e-4 else float(f"{value:.3g}")
+
+
 def entries(
     family: Family, kind: str, say: Callable[[str], None] = lambda text: None
 ) -> tuple[Entry, ...]:
     """All configurations of a kind; those that cannot be compiled are left out."""
+    if family is GROUPS:
+        return coefficients(kind)
     found = []
 
     def add_all() -> None:

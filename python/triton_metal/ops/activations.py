@@ -15,6 +15,7 @@ from triton_metal.language.extra import libdevice
 from ._arrays import FLOATS, Array, contiguous, dtype_name, size_of
 from ._checks import check_arrays, check_choice, check_dtype, check_same_dtype, check_shape
 from ._launch import Spec, launch
+from ._normal import normal_below
 from ._operators import Operator
 
 BLOCK = 1024
@@ -32,7 +33,7 @@ def activated(x, KIND: tl.constexpr):
         y = libdevice.tanh(x)
         slope = 4 * e / ((1 + e) * (1 + e))
     elif KIND == "gelu":
-        below = 0.5 + 0.5 * tl.erf(x * 0.7071067811865476)
+        below = normal_below(x)
         y = x * below
         slope = below + tl.where(tl.abs(x) < 20, x * 0.3989422804014327 * tl.exp(-0.5 * x * x), 0.0)
     elif KIND == "gelu_tanh":
@@ -48,7 +49,7 @@ def activated(x, KIND: tl.constexpr):
         slope = e * share * share
         if KIND == "silu":
             slope = y + tl.where(e > 0, x * slope, 0.0)
-            y = x * y
+            y = tl.where(x < 0, x * e, x) / (1 + e)
     return y, slope
 
 

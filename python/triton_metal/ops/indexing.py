@@ -34,17 +34,20 @@ _BLOCK = 1024
 @triton.jit
 def take_kernel(
     x_ptr, indices_ptr, y_ptr, rows, count, length, inner,
-    ALONG: tl.constexpr, FEW: tl.constexpr, WIDE: tl.constexpr, ROWS: tl.constexpr, BLOCK: tl.constexpr,
+    ALONG: tl.constexpr, FEW: tl.constexpr, WIDE: tl.constexpr, WHOLE: tl.constexpr,
+    ROWS: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
     """Rows of y (outer, count, inner) from x (outer, length, inner). With ALONG each element has an index.
 
-    A program has ROWS of the `count`, or with FEW of all rows.
+    A program has ROWS of the `count`, or with FEW of all rows: the whole rows if WHOLE, else a block of each.
     """
     program, outer = tl.program_id(0), tl.program_id(2)
     if WIDE:
         program, outer = program.to(tl.int64), outer.to(tl.int64)
     place = program * ROWS + tl.arange(0, ROWS)[:, None]
-    column = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)[None, :]
+    column = tl.arange(0, BLOCK)[None, :]
+    if not WHOLE:
+        column += tl.program_id(1) * BLOCK
     mask = (place < rows) & (column < inner)
     row = place
     if FEW:
@@ -57,7 +60,9 @@ def take_kernel(
     else:
         index = tl.load(indices_ptr + place, mask=place < (count if FEW else rows), other=0)
     index = tl.where(index < 0, index + length, index)
-    inside = mask & (index >= 0) & (index < length)
+    # One comparison: a negative number is a large one without its sign.
+    UNSIGNED: tl.constexpr = tl.uint64 if index.dtype.primitive_bitwidth == 64 else tl.uint32
+    inside = mask & (index.to(UNSIGNED, bitcast=True) < length)
     index = index.to(tl.int64) if WIDE else index.to(tl.int32)
     source = (outer * length + index) * inner + column
     tl.store(y_ptr + to, tl.load(x_ptr + source, mask=inside, other=0), mask=mask)
@@ -152,6 +157,7 @@ def _take(x: Array, indices: Array, axis: int, along: bool) -> tuple[Array, ...]
         ALONG=along,
         FEW=few and outer > 1,
         WIDE=is_wide(shape) or is_wide(x.shape),
+        WHOLE=inner <= block,
         ROWS=many // block,
         BLOCK=block,
         num_warps=4 if along or inner == 1 else max(1, many // 256),

@@ -79,6 +79,11 @@ Value stepOf(const Value &value, size_t axis, int index) {
     for (const Affine &condition : *conditions)
       single.push_back(at(condition, axis, index));
     result = Value::of(value.type(), extents, std::move(single));
+  } else if (const Sum *sum = value.sum()) {
+    Sum single{stepOf(sum->base, axis, index), at(sum->offset, axis, index), {}};
+    for (const Affine &condition : sum->conditions)
+      single.conditions.push_back(at(condition, axis, index));
+    result = Value::of(value.type(), extents, std::move(single));
   } else if (std::optional<Box> box =
                  value.box() ? boxAt(*value.box(), axis, index) : std::nullopt) {
     result = Value::of(value.type(), extents, std::move(*box), value.isKnown());

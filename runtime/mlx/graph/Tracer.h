@@ -205,6 +205,8 @@ private:
 
   // Memory.
   void runAddPtr(const Operation &op);
+  /// An integer sum of an array and an affine form; false for others.
+  bool runSum(const Operation &op, const Value &a, const Value &b);
   void runLoad(const Operation &op);
   void runStore(const Operation &op);
   void runAtomicRmw(const Operation &op);
@@ -219,6 +221,11 @@ private:
                                   const std::optional<Value> &mask, const Value *other,
                                   const mx::array &elements, const Type &type,
                                   const Extents &extents, bool mustBeInside);
+  /// Rows of neighbours whose first places an array holds. Nothing for other places.
+  std::optional<Value> loadRows(const Operation &op, const Value &pointer,
+                                const std::optional<Value> &mask, const Value *other,
+                                const mx::array &elements, const Type &type,
+                                const Extents &extents);
   std::optional<mx::array> storeWindow(const Operation &op, const Value &pointer,
                                        const std::optional<Value> &mask, const Value &value,
                                        const mx::array &elements);

@@ -95,6 +95,8 @@ bool Tracer::runAffine(const Operation &op) {
     }
     return false;
   }
+  if (op.name == "arith.addi" && (!a.affine() || !b.affine()))
+    return runSum(op, a, b);
   if (!a.affine() || !b.affine())
     return false;
   int width = type.width();

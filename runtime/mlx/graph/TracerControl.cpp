@@ -28,6 +28,26 @@ Value Tracer::conjunction(const Value &first, const Value &second) const {
     both.insert(both.end(), b.conditions()->begin(), b.conditions()->end());
     return Value::of(type, extents, std::move(both));
   }
+  // An array and conditions stay apart, so that a load can tell rows from columns.
+  if ((a.sum() || b.sum() || a.conditions() || b.conditions()) && !a.constant() && !b.constant()) {
+    Sum both;
+    both.offset = Affine::of(0, rank);
+    for (const Value &value : {a, b}) {
+      if (const std::vector<Affine> *conditions = value.conditions()) {
+        both.conditions.insert(both.conditions.end(), conditions->begin(), conditions->end());
+        continue;
+      }
+      const Value &base = value.sum() ? value.sum()->base : value;
+      if (value.sum())
+        both.conditions.insert(both.conditions.end(), value.sum()->conditions.begin(),
+                               value.sum()->conditions.end());
+      both.base = both.base.isValid() ? Value::of(type, join(both.base.extents(), base.extents()),
+                                                  mx::logical_and(both.base.array(), base.array()),
+                                                  both.base.isKnown() && base.isKnown())
+                                      : base;
+    }
+    return Value::of(type, extents, std::move(both));
+  }
   if (a.constant())
     return *a.constant() ? b.withType(type) : a.withType(type);
   if (b.constant())

@@ -81,19 +81,6 @@ bool Tracer::hasSteps(const Extents &extents) const {
   return false;
 }
 
-void Tracer::runAddPtr(const Operation &op) {
-  size_t rank = std::max(operand(op, 0).rank(), operand(op, 1).rank());
-  Value pointer = aligned(operand(op, 0), rank), offset = aligned(operand(op, 1), rank);
-  Extents extents = join(pointer.extents(), offset.extents());
-  if (pointer.affine() && offset.affine())
-    if (std::optional<Affine> sum = add(*pointer.affine(), *offset.affine()))
-      return setResult(op, Value::of(resultType(op), extents, *sum).withBuffer(pointer.buffer()));
-  mx::array sum =
-      mx::add(mx::astype(pointer.array(), mx::int64), mx::astype(offset.array(), mx::int64));
-  setResult(op, Value::of(resultType(op), extents, sum, pointer.isKnown() && offset.isKnown())
-                    .withBuffer(pointer.buffer()));
-}
-
 std::optional<Value> Tracer::loadWindow(const Operation &op, const Value &pointer,
                                         const std::optional<Value> &mask, const Value *other,
                                         const mx::array &elements, const Type &type,
@@ -176,6 +163,8 @@ Value Tracer::load(const Operation &op, const Value &pointer, const Value *given
   }
   checkSize(extents);
   ++summary.gathered;
+  if (std::optional<Value> rows = loadRows(op, pointer, mask, other, elements, type, extents))
+    return *rows;
   std::optional<mx::array> found;
   if (elements.size() > 0) {
     // Places outside are read as the first one, and not used.

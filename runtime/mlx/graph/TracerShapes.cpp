@@ -30,6 +30,11 @@ Value reformed(const Value &value, Type type, Change change, OfArray ofArray) {
     for (const Affine &condition : *conditions)
       changed.push_back(affineOf(condition));
     result = Value::of(std::move(type), extents, std::move(changed));
+  } else if (const Sum *sum = value.sum()) {
+    Sum changed{reformed(sum->base, sum->base.type(), change, ofArray), affineOf(sum->offset), {}};
+    for (const Affine &condition : sum->conditions)
+      changed.conditions.push_back(affineOf(condition));
+    result = Value::of(std::move(type), extents, std::move(changed));
   } else if (value.box()) {
     // Where each axis goes.
     std::vector<int64_t> axes(value.rank());

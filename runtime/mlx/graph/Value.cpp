@@ -71,6 +71,16 @@ Value Value::of(Type type, Extents extents, Box box, bool isKnown) {
   return value;
 }
 
+Value Value::of(Type type, Extents extents, Sum sum) {
+  Value value;
+  value.state = std::make_shared<State>();
+  value.state->type = std::move(type);
+  value.state->extents = std::move(extents);
+  value.state->isKnown = sum.base.isKnown();
+  value.state->sum = std::make_shared<const Sum>(std::move(sum));
+  return value;
+}
+
 /// The box and what is around it as one array, with one axis for each group.
 static mx::array filled(const Box &box) {
   std::vector<std::pair<int, int>> widths;
@@ -138,6 +148,14 @@ const mx::array &Value::array() const {
     state->array = toArray(*state->affine, state->extents, state->type.dtype());
     return *state->array;
   }
+  if (const Sum *sum = state->sum.get()) {
+    mx::array base = mx::astype(sum->base.array(), state->type.dtype());
+    state->array =
+        state->type.isBool()
+            ? mx::logical_and(base, Value::of(state->type, state->extents, sum->conditions).array())
+            : mx::add(base, toArray(sum->offset, state->extents, state->type.dtype()));
+    return *state->array;
+  }
   if (state->box) {
     state->array = toTile(*state->box, state->extents);
     return *state->array;
@@ -190,6 +208,13 @@ Value aligned(const Value &value, size_t rank) {
     result = Value::of(value.type(), extents, std::move(longer));
   } else if (const Box *box = value.box()) {
     result = Value::of(value.type(), extents, *box, value.isKnown());
+  } else if (const Sum *sum = value.sum()) {
+    Sum longer = *sum;
+    longer.base = aligned(longer.base, rank);
+    longer.offset.steps.resize(rank, 0);
+    for (Affine &condition : longer.conditions)
+      condition.steps.resize(rank, 0);
+    result = Value::of(value.type(), extents, std::move(longer));
   } else {
     mx::Shape shape(extents.begin(), extents.end());
     result = Value::of(value.type(), extents, mx::reshape(value.array(), shape), value.isKnown());

@@ -27,6 +27,8 @@ struct Box {
   bool isOutsideKnown = false;
 };
 
+struct Sum;
+
 /// A scalar or a tile of every program at once. It has a form that is known while the graph is
 /// made, an array, or both: the array of a form is made when it is asked for.
 ///
@@ -40,6 +42,7 @@ public:
   static Value of(Type type, Extents extents, std::vector<Affine> conditions);
 
   static Value of(Type type, Extents extents, Box box, bool isKnown);
+  static Value of(Type type, Extents extents, Sum sum);
 
   bool isValid() const { return state != nullptr; }
   const Type &type() const { return state->type; }
@@ -54,6 +57,7 @@ public:
     return state->conditions ? &*state->conditions : nullptr;
   }
   const Box *box() const { return state->box ? &*state->box : nullptr; }
+  const Sum *sum() const { return state->sum.get(); }
   /// The number, where it is the same everywhere and known without computing an array.
   std::optional<int64_t> constant() const;
 
@@ -69,11 +73,20 @@ private:
     std::optional<Affine> affine;
     std::optional<std::vector<Affine>> conditions;
     std::optional<Box> box;
+    std::shared_ptr<const Sum> sum;
     std::optional<mx::array> array;
     bool isKnown = false;
     int buffer = -1;
   };
   std::shared_ptr<State> state;
+};
+
+/// Numbers that are an array and an affine form: the places of rows that elements of an array
+/// choose. A truth value is an array's, and that all conditions are at least 0.
+struct Sum {
+  Value base;
+  Affine offset;
+  std::vector<Affine> conditions;
 };
 
 /// The box as an array that has the axes of a tile.

@@ -137,6 +137,37 @@ msl.kernel @behind(%x: !msl.ptr<f32, device>, %y: !msl.ptr<f32, device>, %n: i32
   msl.return
 }
 
+// An access behind the loop that adds the term itself takes the pointer as the loop leaves it; one that does not takes it back.
+// CHECK-LABEL: msl.kernel @single_step
+// CHECK: %[[P:.*]] = scf.for
+// CHECK: %[[BACK:.*]] = msl.ptr_add %[[P]], %{{.*}} : <f32, device>, i32
+// CHECK: scf.if
+// CHECK:   msl.read %[[P]][%arg3 : i32] : <f32, device> -> f32
+// CHECK:   msl.read %[[BACK]][%arg3 : i32] : <f32, device> -> f32
+msl.kernel @single_step(%x: !msl.ptr<f32, device>, %y: !msl.ptr<f32, device>, %n: i32, %row: i32) threads 32 {
+  %c0 = arith.constant 0 : i32
+  %c16 = arith.constant 16 : i32
+  %lane = msl.lane : i32
+  %end = scf.for %k = %c0 to %n step %c16 iter_args(%p = %x) -> (!msl.ptr<f32, device>) : i32 {
+    %far = msl.ptr_add %p, %row : !msl.ptr<f32, device>, i32
+    %v = msl.read %far[%lane : i32] : !msl.ptr<f32, device> -> f32
+    %w = msl.read %p[%lane : i32] : !msl.ptr<f32, device> -> f32
+    %sum = arith.addf %v, %w : f32
+    msl.write %sum, %y[%k : i32] : f32, !msl.ptr<f32, device>
+    %next = msl.ptr_add %p, %c16 : !msl.ptr<f32, device>, i32
+    scf.yield %next : !msl.ptr<f32, device>
+  }
+  %isLeft = arith.cmpi slt, %c16, %n : i32
+  scf.if %isLeft {
+    %far = msl.ptr_add %end, %row : !msl.ptr<f32, device>, i32
+    %v = msl.read %far[%lane : i32] : !msl.ptr<f32, device> -> f32
+    %w = msl.read %end[%row : i32] : !msl.ptr<f32, device> -> f32
+    %sum = arith.addf %v, %w : f32
+    msl.write %sum, %y[%n : i32] : f32, !msl.ptr<f32, device>
+  }
+  msl.return
+}
+
 // A second loop goes on with the pointer, and adds the same: it takes it as the first one leaves it. As it adds more in some
 // accesses, its pointer begins with all that they have in common.
 // CHECK-LABEL: msl.kernel @goes_on

@@ -94,3 +94,49 @@ msl.kernel @branches(%x: !msl.ptr<f16, device>, %n: i32, %stride: i32) threads 3
   }
   msl.return
 }
+
+// Offsets of 64 bits, modulo 2^64: the row is extended, and its sum does not wrap around in 32 bits.
+// CHECK-LABEL: msl.kernel @wide
+// CHECK: %[[FIRST:.*]] = msl.lane : i32
+// CHECK: %[[LONG:.*]] = arith.extsi %[[FIRST]] : i32 to i64
+// CHECK: %[[BASE:.*]] = arith.muli %[[LONG]], %arg1 : i64
+// CHECK: %[[EIGHT:.*]] = arith.muli %arg1, %{{.*}} : i64
+// CHECK: msl.unroll %[[I:.*]] = 0 to 4
+// CHECK:   %[[INDEX:.*]] = arith.extsi %[[I]] : i32 to i64
+// CHECK:   %[[STEP:.*]] = arith.muli %[[INDEX]], %[[EIGHT]] : i64
+// CHECK:   %[[OFFSET:.*]] = arith.addi %[[BASE]], %[[STEP]] : i64
+// CHECK:   msl.ptr_add %arg0, %[[OFFSET]] : <f16, device>, i64
+msl.kernel @wide(%x: !msl.ptr<f16, device>, %stride: i64) threads 32 {
+  %c8 = arith.constant 8 : i32
+  %v = arith.constant 0.0 : f16
+  %first = msl.lane : i32
+  msl.unroll %i = 0 to 4 {
+    %eights = arith.muli %i, %c8 : i32
+    %row = arith.addi %first, %eights : i32
+    %long = arith.extsi %row : i32 to i64
+    %offset = arith.muli %long, %stride : i64
+    %far = msl.ptr_add %x, %offset : !msl.ptr<f16, device>, i64
+    msl.unroll %j = 0 to 2 {
+      msl.write %v, %far[%j : i32] : f16, !msl.ptr<f16, device>
+    }
+  }
+  msl.return
+}
+
+// A sum of 32 bits that may wrap around stays one.
+// CHECK-LABEL: msl.kernel @wraps
+// CHECK: msl.unroll
+// CHECK:   %[[ROW:.*]] = arith.addi %arg1, %{{.*}} : i32
+// CHECK:   %[[LONG:.*]] = arith.extsi %[[ROW]] : i32 to i64
+// CHECK:   %[[OFFSET:.*]] = arith.muli %[[LONG]], %arg2 : i64
+// CHECK:   msl.write %{{.*}}, %arg0[%[[OFFSET]] : i64]
+msl.kernel @wraps(%x: !msl.ptr<f16, device>, %first: i32, %stride: i64) threads 32 {
+  %v = arith.constant 0.0 : f16
+  msl.unroll %i = 0 to 4 {
+    %row = arith.addi %first, %i : i32
+    %long = arith.extsi %row : i32 to i64
+    %offset = arith.muli %long, %stride : i64
+    msl.write %v, %x[%offset : i64] : f16, !msl.ptr<f16, device>
+  }
+  msl.return
+}

@@ -269,9 +269,22 @@ module attributes {ttm.num_simdgroups = 1 : i32, ttm.threads = 32 : i32} {
   }
 
   // What only goes to threadgroup memory for a product: where the bound is not known as a multiple of 16, the last step is cut.
-  // CHECK-LABEL: @product
-  // CHECK: msl.whole_steps
-  // CHECK: msl.at_most_once
+  // The loop stays one, as sums of products that live through two take registers; the load and its tile are in both sides of a branch.
+  // CHECK-LABEL: @product(
+  // CHECK: %[[END:.*]] = arith.andi %{{.*}}, %c-8_i32
+  // CHECK: scf.for %[[I:.*]] = %c0_i32 to %arg1 step %c8_i32
+  // CHECK-NOT: arith.subi
+  // CHECK: %[[WHOLE:.*]] = arith.cmpi slt, %[[I]], %[[END]]
+  // CHECK-NEXT: scf.if %[[WHOLE]]
+  // CHECK-NEXT: %[[V:.*]] = tt.load %{{[^,]*}} : tensor<8x8x!tt.ptr<f16>
+  // CHECK-NEXT: ttm.store_tile %[[V]]
+  // CHECK: else
+  // CHECK: arith.subi %arg1, %[[I]]
+  // CHECK: %[[U:.*]] = tt.load %{{[^,]*}}, %{{[^,]*}}, %{{[^,]*}} {ttm.cut}
+  // CHECK: ttm.store_tile %[[U]]
+  // CHECK: ttm.mma
+  // CHECK-NOT: scf.for
+  // CHECK: tt.return
   tt.func public @product(%x: !tt.ptr<f16>, %n: i32, %out: tensor<8x8x!tt.ptr<f32>, #mma>) {
     %c0 = arith.constant 0 : i32
     %c8 = arith.constant 8 : i32
@@ -290,6 +303,131 @@ module attributes {ttm.num_simdgroups = 1 : i32, ttm.threads = 32 : i32} {
       %t = ttm.alloc_tile : !ttm.tile<8x8xf16>
       ttm.store_tile %v, %t : tensor<8x8xf16, #mma>, !ttm.tile<8x8xf16>
       %d = ttm.mma <8x8x8> %t, %t, %acc : !ttm.tile<8x8xf16>, !ttm.tile<8x8xf16>, tensor<8x8xf32, #mma>
+      scf.yield %d : tensor<8x8xf32, #mma>
+    }
+    tt.store %out, %sum : tensor<8x8x!tt.ptr<f32>, #mma>
+    tt.return
+  }
+
+  // Rows are cut in all steps of a program, or in none. Whole steps have their mask, which is computed once, and nothing asks
+  // for the rows where the bound of the steps is.
+  // CHECK-LABEL: @product_of_rows
+  // CHECK: %[[ROWS:.*]] = arith.cmpi slt
+  // CHECK: %[[MASK:.*]] = tt.broadcast %[[ROWS]]
+  // CHECK-NOT: arith.select
+  // CHECK: %[[END:.*]] = arith.andi %{{.*}}, %c-8_i32
+  // CHECK-NEXT: scf.for %[[I:.*]] = %c0_i32 to %arg1 step %c8_i32
+  // CHECK: %[[WHOLE:.*]] = arith.cmpi slt, %[[I]], %[[END]]
+  // CHECK-NEXT: scf.if %[[WHOLE]]
+  // CHECK-NEXT: tt.load %{{[^,]*}}, %[[MASK]], %{{[^,]*}} : tensor<8x8x!tt.ptr<f16>
+  // CHECK: else
+  // CHECK: %[[BOTH:.*]] = arith.andi %{{.*}}, %[[MASK]]
+  // CHECK: tt.load %{{[^,]*}}, %[[BOTH]], %{{[^,]*}} {ttm.cut} : tensor<8x8x!tt.ptr<f16>
+  tt.func public @product_of_rows(%x: !tt.ptr<f16>, %n: i32, %rows: i32, %out: tensor<8x8x!tt.ptr<f32>, #mma>) {
+    %c0 = arith.constant 0 : i32
+    %c8 = arith.constant 8 : i32
+    %zero = arith.constant dense<0.0> : tensor<8x8xf16, #mma>
+    %sum0 = arith.constant dense<0.0> : tensor<8x8xf32, #mma>
+    %r = tt.make_range {start = 0 : i32, end = 8 : i32} : tensor<8xi32, #column>
+    %e = tt.expand_dims %r {axis = 0 : i32} : tensor<8xi32, #column> -> tensor<1x8xi32, #row>
+    %k = tt.broadcast %e : tensor<1x8xi32, #row> -> tensor<8x8xi32, #mma>
+    %pid = tt.get_program_id x : i32
+    %first = arith.muli %pid, %c8 : i32
+    %there = arith.subi %rows, %first : i32
+    %there1 = tt.splat %there : i32 -> tensor<1x8xi32, #row>
+    %isThere1 = arith.cmpi slt, %e, %there1 : tensor<1x8xi32, #row>
+    %isThere = tt.broadcast %isThere1 : tensor<1x8xi1, #row> -> tensor<8x8xi1, #mma>
+    %p = tt.splat %x : !tt.ptr<f16> -> tensor<8x8x!tt.ptr<f16>, #mma>
+    %q = tt.addptr %p, %k : tensor<8x8x!tt.ptr<f16>, #mma>, tensor<8x8xi32, #mma>
+    %sum = scf.for %i = %c0 to %n step %c8 iter_args(%acc = %sum0) -> (tensor<8x8xf32, #mma>) : i32 {
+      %left = arith.subi %n, %i : i32
+      %b = tt.splat %left : i32 -> tensor<8x8xi32, #mma>
+      %m = arith.cmpi slt, %k, %b : tensor<8x8xi32, #mma>
+      %both = arith.andi %m, %isThere : tensor<8x8xi1, #mma>
+      %v = tt.load %q, %both, %zero : tensor<8x8x!tt.ptr<f16>, #mma>
+      %t = ttm.alloc_tile : !ttm.tile<8x8xf16>
+      ttm.store_tile %v, %t : tensor<8x8xf16, #mma>, !ttm.tile<8x8xf16>
+      %d = ttm.mma <8x8x8> %t, %t, %acc : !ttm.tile<8x8xf16>, !ttm.tile<8x8xf16>, tensor<8x8xf32, #mma>
+      scf.yield %d : tensor<8x8xf32, #mma>
+    }
+    tt.store %out, %sum : tensor<8x8x!tt.ptr<f32>, #mma>
+    tt.return
+  }
+
+  // Loads keep their place between other accesses, and what is read behind the branch is its result.
+  // CHECK-LABEL: @products_apart
+  // CHECK: scf.for
+  // CHECK: %[[A:.*]] = scf.if
+  // CHECK: tt.load %{{[^,]*}} : tensor<8x8x!tt.ptr<f16>
+  // CHECK: tt.load %{{[^,]*}}, %{{[^,]*}}, %{{[^,]*}} {ttm.cut}
+  // CHECK: tt.store %{{[^,]*}}, %[[A]]
+  // CHECK: scf.if
+  // CHECK: tt.load %{{[^,]*}} : tensor<8x8x!tt.ptr<f16>
+  // CHECK: tt.load %{{[^,]*}}, %{{[^,]*}}, %{{[^,]*}} {ttm.cut}
+  // CHECK: ttm.mma
+  tt.func public @products_apart(%x: !tt.ptr<f16>, %n: i32, %out: tensor<8x8x!tt.ptr<f32>, #mma>, %seen: tensor<8x8x!tt.ptr<f16>, #mma>) {
+    %c0 = arith.constant 0 : i32
+    %c8 = arith.constant 8 : i32
+    %zero = arith.constant dense<0.0> : tensor<8x8xf16, #mma>
+    %sum0 = arith.constant dense<0.0> : tensor<8x8xf32, #mma>
+    %r = tt.make_range {start = 0 : i32, end = 8 : i32} : tensor<8xi32, #column>
+    %e = tt.expand_dims %r {axis = 0 : i32} : tensor<8xi32, #column> -> tensor<1x8xi32, #row>
+    %k = tt.broadcast %e : tensor<1x8xi32, #row> -> tensor<8x8xi32, #mma>
+    %p = tt.splat %x : !tt.ptr<f16> -> tensor<8x8x!tt.ptr<f16>, #mma>
+    %q = tt.addptr %p, %k : tensor<8x8x!tt.ptr<f16>, #mma>, tensor<8x8xi32, #mma>
+    %sum = scf.for %i = %c0 to %n step %c8 iter_args(%acc = %sum0) -> (tensor<8x8xf32, #mma>) : i32 {
+      %left = arith.subi %n, %i : i32
+      %b = tt.splat %left : i32 -> tensor<8x8xi32, #mma>
+      %m = arith.cmpi slt, %k, %b : tensor<8x8xi32, #mma>
+      %v = tt.load %q, %m, %zero : tensor<8x8x!tt.ptr<f16>, #mma>
+      %s = ttm.alloc_tile : !ttm.tile<8x8xf16>
+      ttm.store_tile %v, %s : tensor<8x8xf16, #mma>, !ttm.tile<8x8xf16>
+      tt.store %seen, %v : tensor<8x8x!tt.ptr<f16>, #mma>
+      %w = tt.load %q, %m, %zero : tensor<8x8x!tt.ptr<f16>, #mma>
+      %t = ttm.alloc_tile : !ttm.tile<8x8xf16>
+      ttm.store_tile %w, %t : tensor<8x8xf16, #mma>, !ttm.tile<8x8xf16>
+      %d = ttm.mma <8x8x8> %s, %t, %acc : !ttm.tile<8x8xf16>, !ttm.tile<8x8xf16>, tensor<8x8xf32, #mma>
+      scf.yield %d : tensor<8x8xf32, #mma>
+    }
+    tt.store %out, %sum : tensor<8x8x!tt.ptr<f32>, #mma>
+    tt.return
+  }
+
+  // The loads of the next step, which stand in a branch of their own, are in both sides of one in there.
+  // CHECK-LABEL: @product_ahead
+  // CHECK: scf.for %[[I:.*]] = %c0_i32 to %arg1
+  // CHECK: scf.if
+  // CHECK: %[[WHOLE:.*]] = arith.cmpi slt, %[[I]], %{{.*}}
+  // CHECK-NEXT: %[[V:.*]] = scf.if %[[WHOLE]]
+  // CHECK-NEXT: tt.load %{{[^,]*}} : tensor<8x8x!tt.ptr<f16>
+  // CHECK: tt.load %{{[^,]*}}, %{{[^,]*}}, %{{[^,]*}} {ttm.cut}
+  // CHECK: scf.yield %[[V]]
+  // CHECK: ttm.mma
+  tt.func public @product_ahead(%x: !tt.ptr<f16>, %n: i32, %out: tensor<8x8x!tt.ptr<f32>, #mma>) {
+    %c0 = arith.constant 0 : i32
+    %c8 = arith.constant 8 : i32
+    %zero = arith.constant dense<0.0> : tensor<8x8xf16, #mma>
+    %sum0 = arith.constant dense<0.0> : tensor<8x8xf32, #mma>
+    %r = tt.make_range {start = 0 : i32, end = 8 : i32} : tensor<8xi32, #column>
+    %e = tt.expand_dims %r {axis = 0 : i32} : tensor<8xi32, #column> -> tensor<1x8xi32, #row>
+    %k = tt.broadcast %e : tensor<1x8xi32, #row> -> tensor<8x8xi32, #mma>
+    %p = tt.splat %x : !tt.ptr<f16> -> tensor<8x8x!tt.ptr<f16>, #mma>
+    %q = tt.addptr %p, %k : tensor<8x8x!tt.ptr<f16>, #mma>, tensor<8x8xi32, #mma>
+    %t = ttm.alloc_tile : !ttm.tile<8x8xf16>
+    %sum = scf.for %i = %c0 to %n step %c8 iter_args(%acc = %sum0) -> (tensor<8x8xf32, #mma>) : i32 {
+      %next = arith.addi %i, %c8 : i32
+      %left = arith.subi %n, %next : i32
+      %b = tt.splat %left : i32 -> tensor<8x8xi32, #mma>
+      %m = arith.cmpi slt, %k, %b : tensor<8x8xi32, #mma>
+      %more = arith.cmpi slt, %next, %n : i32
+      %v = scf.if %more -> tensor<8x8xf16, #mma> {
+        %w = tt.load %q, %m, %zero : tensor<8x8x!tt.ptr<f16>, #mma>
+        scf.yield %w : tensor<8x8xf16, #mma>
+      } else {
+        scf.yield %zero : tensor<8x8xf16, #mma>
+      }
+      %d = ttm.mma <8x8x8> %t, %t, %acc : !ttm.tile<8x8xf16>, !ttm.tile<8x8xf16>, tensor<8x8xf32, #mma>
+      ttm.store_tile %v, %t : tensor<8x8xf16, #mma>, !ttm.tile<8x8xf16>
       scf.yield %d : tensor<8x8xf32, #mma>
     }
     tt.store %out, %sum : tensor<8x8x!tt.ptr<f32>, #mma>

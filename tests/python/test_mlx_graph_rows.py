@@ -1,0 +1,146 @@
+"""Rows whose places an array chooses are gathered as rows by MLX graphs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import triton_metal
+import triton_metal.language as tl
+from triton_metal.errors import GraphRefusal
+
+mx = pytest.importorskip("mlx.core")
+
+from triton_metal.mlx import graph  # noqa: E402
+
+from test_mlx_graph_loops import compare, normal  # noqa: E402
+
+pytestmark = [pytest.mark.own_route, pytest.mark.own_check]
+
+
+@triton_metal.jit
+def embedding_kernel(ids, w, out, n, D, other, TRANSPOSED: tl.constexpr, BM: tl.constexpr, BD: tl.constexpr):  # fmt: skip
+    rows = tl.program_id(0) * BM + tl.arange(0, BM)
+    d = tl.program_id(1) * BD + tl.arange(0, BD)
+    chosen = tl.load(ids + rows, rows < n, other=-1)
+    if TRANSPOSED:
+        places = chosen[None, :] * D + d[:, None]
+        mask = (chosen[None, :] >= 0) & (d[:, None] < D)
+        value = tl.trans(tl.load(w + places, mask, other=other))
+    else:
+        mask = (chosen[:, None] >= 0) & (d[None, :] < D) & (rows[:, None] < n)
+        value = tl.load(w + chosen[:, None] * D + d[None, :], mask, other=other)
+    tl.store(out + rows[:, None] * D + d[None, :], value, (rows[:, None] < n) & (d[None, :] < D))
+
+
+@pytest.mark.parametrize("transposed", [False, True])
+@pytest.mark.parametrize(("size", "block"), [(16, 16), (13, 16), (1, 1), (2, 4), (40, 16)])
+@pytest.mark.parametrize("dtype", ["float32", "float16", "int8"])
+def test_rows_are_chosen_by_arrays(dtype: str, size: int, block: int, transposed: bool) -> None:
+    ids = np.array([3, 5, 39, -1, 0, 7, 39, 38, 1], "int32")
+    w = (normal(40, size) * 50).astype(dtype)
+    grid = (3, triton_metal.cdiv(size, block))
+    compare(
+        embedding_kernel,
+        grid,
+        [ids, w, np.zeros((9, size), dtype)],
+        9,
+        size,
+        3,
+        transposed,
+        4,
+        block,
+    )
+
+
+def test_transforms_take_rows() -> None:
+    ids = mx.array([3, 5, 39, -1, 0, 7, 39])
+    w = mx.array(normal(40, 13))
+
+    def ours(w: Any) -> Any:
+        return graph(embedding_kernel)(
+            ids, w, n=7, D=13, other=3.0, TRANSPOSED=False, BM=4, BD=16, grid=(2, 1),
+            outputs={"out": ((7, 13), mx.float32)},
+        )  # fmt: skip
+
+    def mlx(w: Any) -> Any:
+        return mx.where(ids[:, None] >= 0, w[mx.maximum(ids, 0)], 3.0)
+
+    found, wanted = (mx.grad(lambda w, f=f: (f(w) ** 2).sum())(w) for f in (ours, mlx))
+    assert mx.allclose(found, wanted, rtol=1e-6, atol=1e-6)
+    batch = mx.stack([w, 2 * w])
+    assert mx.allclose(mx.vmap(ours)(batch), mx.vmap(mlx)(batch))
+    assert mx.array_equal(mx.compile(ours)(w), mlx(w))
+
+
+@triton_metal.jit
+def wrapped_kernel(x, out, M, OFFSET: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr):
+    rows = (tl.program_id(0) * BM + tl.arange(0, BM)) % M
+    columns = tl.arange(0, BN)
+    value = tl.load(x + rows[:, None] * BN + columns[None, :] + OFFSET)
+    places = (tl.program_id(0) * BM + tl.arange(0, BM))[:, None] * BN + columns[None, :]
+    tl.store(out + places, value)
+
+
+def test_rows_wrap_around() -> None:
+    compare(wrapped_kernel, (3,), [normal(10, 8), np.zeros((12, 8), "float32")], 10, 0, 4, 8)
+
+
+@pytest.mark.parametrize("offset", [1, -1, 80])
+def test_rows_outside_of_an_array_are_refused(offset: int) -> None:
+    x = mx.array(normal(10, 8))
+    with pytest.raises(GraphRefusal, match="accesses places outside of an array of 80 elements"):
+        graph(wrapped_kernel)(
+            x, M=10, OFFSET=offset, BM=4, BN=8, grid=(3,), outputs={"out": ((12, 8), mx.float32)}
+        )
+
+
+@triton_metal.jit
+def shared_kernel(ids, w, out, BM: tl.constexpr, BD: tl.constexpr, KIND: tl.constexpr):
+    """Rows that overlap, that step by two, and whose columns an array moves."""
+    chosen = tl.load(ids + tl.arange(0, BM))
+    d = tl.arange(0, BD)
+    if KIND == "overlapping":
+        places = chosen[:, None] + d[None, :]
+    elif KIND == "strided":
+        places = chosen[:, None] * 4 + d[None, :] * 2
+    elif KIND == "moved":
+        places = chosen[:, None] * 4 + (d + chosen)[None, :]
+    elif KIND == "backwards":
+        places = chosen[:, None] * 8 - d[None, :] + BD
+    elif KIND == "two axes":
+        places = tl.reshape(chosen[:, None] * 8 + d[None, :], (BM, BD))
+    elif KIND == "scaled":
+        places = (chosen[:, None] + d[None, :]) * 2
+    elif KIND == "short":
+        places = (chosen.to(tl.int8)[:, None] * 30 + d.to(tl.int8)[None, :]).to(tl.int32) & 127
+    tl.store(out + tl.arange(0, BM)[:, None] * BD + d[None, :], tl.load(w + places))
+
+
+@pytest.mark.parametrize(
+    "kind", ["overlapping", "strided", "moved", "backwards", "two axes", "scaled", "short"]
+)
+def test_other_places_of_rows(kind: str) -> None:
+    ids = np.array([3, 0, 7, 5, 1, 1, 6, 2], "int32")
+    compare(shared_kernel, (1,), [ids, normal(200), np.zeros((8, 8), "float32")], 8, 8, kind)
+
+
+@triton_metal.jit
+def paged_kernel(pages, keys, out, counts, SIZE: tl.constexpr, D: tl.constexpr):
+    program = tl.program_id(0)
+    d = tl.arange(0, D)
+    i = tl.arange(0, SIZE)
+    total = tl.zeros((D,), tl.float32)
+    for page in range(tl.load(counts + program)):
+        number = tl.load(pages + program * 4 + page)
+        tile = tl.load(keys + number * SIZE * D + i[:, None] * D + d[None, :])
+        total += tl.sum(tile, 0)
+    tl.store(out + program * D + d, total)
+
+
+def test_pages_are_gathered_in_loops() -> None:
+    pages = np.array([[5, 2, 0, 1], [7, 7, 0, 0], [3, 6, 4, 0]], "int32")
+    counts = np.array([4, 0, 3], "int32")
+    arrays = [pages, normal(8, 8, 16), np.zeros((3, 16), "float32"), counts]
+    compare(paged_kernel, (3,), arrays, 8, 16, tolerance=1e-5)
