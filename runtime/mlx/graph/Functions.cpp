@@ -70,6 +70,16 @@ mx::array asExactFloats(const mx::array &integers) {
   return result;
 }
 
+mx::array asOddFloats(const mx::array &doubles) {
+  mx::array nearest = mx::astype(doubles, mx::float32), back = mx::astype(nearest, mx::float64);
+  mx::array bits = mx::view(nearest, mx::int32), one(1, mx::int32);
+  mx::array isEven = mx::equal(mx::bitwise_and(bits, one), mx::array(0, mx::int32));
+  mx::array isRounded = mx::logical_and(mx::not_equal(back, doubles), mx::isfinite(nearest));
+  mx::array isBelow = mx::less(mx::abs(back), mx::abs(doubles));
+  mx::array odd = mx::where(isBelow, mx::add(bits, one), mx::subtract(bits, one));
+  return mx::view(mx::where(mx::logical_and(isRounded, isEven), odd, bits), mx::float32);
+}
+
 namespace {
 
 mx::array number(double value, const mx::array &like) {

@@ -40,6 +40,9 @@ mx::array asUnsigned(const mx::array &x);
 /// conversion through a float then rounds once.
 mx::array asExactFloats(const mx::array &integers);
 
+/// Doubles as floats whose last digit says whether others follow, for the same reason.
+mx::array asOddFloats(const mx::array &doubles);
+
 } // namespace triton_metal::graph
 
 #endif // TRITON_METAL_RUNTIME_MLX_GRAPH_FUNCTIONS_H

@@ -349,6 +349,8 @@ static mx::array converted(const Operation &op, const Type &from, const Type &to
     return mx::not_equal(mx::bitwise_and(x, mx::array(1, x.dtype())), mx::array(0, x.dtype()));
   if (op.name == "arith.fptosi" || op.name == "arith.fptoui")
     return toInteger(x, to, op.name == "arith.fptoui");
+  if (x.dtype() == mx::float64 && to.isFloat() && to.width() == 16)
+    return mx::astype(asOddFloats(x), to.dtype());
   return mx::astype(x, to.dtype());
 }
 
