@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 import triton_metal as triton
+from benchmarks.ops_shapes import Shape, shapes
 from triton_metal.cost import Chip, Work, bound, full_name, ranking_chip, scaled
 from triton_metal.ops._choices import MOST_REGISTERS, asked, forced, seconds
 from triton_metal.ops._families import FAMILIES
@@ -30,8 +31,6 @@ from triton_metal.ops._family import Family
 from triton_metal.ops._groups import GROUPS
 from triton_metal.ops._launch import forced_warps
 from triton_metal.ops._table_counts import counted
-
-from benchmarks.ops_shapes import Shape, shapes
 
 CHIPS = ("M1", "M2 Ultra", "M3 Max", "M4 Pro", "M5 Max")
 #: So many configurations of a table are counted for a chip.
@@ -132,6 +131,10 @@ def _names(family: Family) -> Callable[[Any], str]:
     return lambda config: f"{family.name} {dict(zip(family.choice, config, strict=True))}"
 
 
+def _of_launch(kernel: str, own: int) -> Callable[[Any], str]:
+    return lambda warps: f"{kernel} num_warps {warps or f'{own}, its own'}"
+
+
 def of_warps(shape: Shape, chips: Sequence[Chip]) -> list[Grid]:
     """The grids of each launch's SIMD-groups: 0 is its own number, without the table.
 
@@ -151,9 +154,8 @@ def of_warps(shape: Shape, chips: Sequence[Chip]) -> list[Grid]:
     for work, values in zip(own, each(own), strict=True):
         known = tabled.get(work.kernel)
         defaults = [GROUPS.best(chip, *known)[0] if known else 0 for chip in chips]
-        named = lambda w, name=work.kernel, own=work.threads // 32: f"{name} num_warps {w or f'{own}, its own'}"  # noqa: E731
-        grids.append(Grid(defaults, {0: values}, named))
-        most.append(max(1, known[1][1] // 32) if known else 32)
+        grids.append(Grid(defaults, {0: values}, _of_launch(work.kernel, work.threads // 32)))
+        most.append(max(GROUPS.grid(*known))[0] if known else 32)
     wanted = {int(default * factor) for factor in WARPS if 1 <= default * factor <= 32}
     wanted |= {warps for grid in grids for warps in grid.defaults if warps}
     for warps in sorted(wanted):

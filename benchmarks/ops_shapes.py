@@ -254,9 +254,7 @@ FUNCTIONS: dict[str, tuple[int, Draw]] = {
     "log_softmax": (1, of_rows("log_softmax", ops.log_softmax)),
     "softmax, gradient": (
         1,
-        of_rows(
-            "softmax, gradient", lambda x: softmaxes._SOFTMAX_BACKWARD(x, x, 1, False), 16384
-        ),
+        of_rows("softmax, gradient", lambda x: softmaxes._SOFTMAX_BACKWARD(x, x, 1, False), 16384),
     ),
     "rms_norm": (1, of_rows("rms_norm", ops.rms_norm)),
     "layer_norm": (2, of_rows("layer_norm", ops.layer_norm)),

@@ -41,7 +41,7 @@ def test_tables_are_whole(name: str) -> None:
     for kind, entries in table.items():
         known = set(family.configs(kind))
         assert {entry.config for entry in entries} <= known, kind
-        assert len(entries) > len(known) // 2, "some cannot be compiled, but not most"
+        assert len(entries) >= len(known) // 2, "some cannot be compiled, but not most"
         assert len({entry.config for entry in entries}) == len(entries)
 
 
@@ -91,7 +91,7 @@ def test_the_command_names_the_families(capsys: pytest.CaptureFixture[str]) -> N
     assert main(["tune-ops", "--family", "matmull"]) == 2
     said = capsys.readouterr().err
     assert "matmull" in said
-    assert "add_parts, matmul" in said
+    assert "add_parts, groups, matmul" in said
 
 
 def test_choices_for_all_chips() -> None:

@@ -21,7 +21,6 @@ from ._groups import GROUPS, weights
 from ._launch import turned_grids
 from ._problems import PROBLEMS
 
-
 #: Kernels whose programs share the work by how many they are: each does more of it in a part of the grid, which says nothing.
 SHARING = ("decode_kernel", "norm_backward_kernel", "weight_gradients_kernel")
 
@@ -108,7 +107,20 @@ def coefficients(kind: str) -> tuple[Entry, ...]:
         for place, term in enumerate(terms):
             places = (max(base, 0.0), 0.0, max(one, 0.0), 0.0)[place]
             each_term = Sums(*(_rounded(value) for value in term))
-            found.append(Entry((several, place), 32, float(f"{places:.4g}"), 0, False, False, 0.0, 0.0, each_term, Sums()))
+            found.append(
+                Entry(
+                    (several, place),
+                    32,
+                    float(f"{places:.4g}"),
+                    0,
+                    False,
+                    False,
+                    0.0,
+                    0.0,
+                    each_term,
+                    Sums(),
+                )
+            )
     return tuple(found)
 
 
