@@ -45,12 +45,16 @@ SEED = 1
 
 @dataclass(frozen=True)
 class Result:
-    """The default of a shape on a chip beside the best of the grid; configurations are by their names."""
+    """The default of a shape on a chip beside the best of the grid; configurations are by their names.
+
+    ``without`` is the ratio without the table of SIMD-groups.
+    """
 
     function: str
     shape: str
     chip: str
     ratio: float
+    without: float
     default: str
     best: str
     microseconds: float
@@ -181,25 +185,30 @@ def compared(shape: Shape, chips: Sequence[Chip], within: float) -> Iterator[Res
         gains = [own - grid.found[config][place] for own, config, grid in zip(mine, best, grids, strict=True)]  # fmt: skip
         # Grids of families have the estimate of the whole call, those of launches that of the launch.
         whole = math.fsum(mine) if is_sum else mine[0]
+        least = whole - math.fsum(gains)
+        own = math.fsum(grid.found[0][place] for grid in grids) if is_sum else whole
         worst = max(range(len(grids)), key=lambda i: gains[i])
         grid = grids[worst]
         yield Result(
-            shape.function, shape.text, full_name(chip), whole / (whole - math.fsum(gains)),
+            shape.function, shape.text, full_name(chip), whole / least, own / least,
             grid.named(grid.defaults[place]), grid.named(best[worst]), whole * 1e6,
         )  # fmt: skip
 
 
 def summary(results: Sequence[Result]) -> str:
     """The table that is printed: for each function and for all of them."""
-    lines = [f"{'function':28} {'shapes':>6} {'max':>6} {'median':>7} {'at most 1.1':>12}  worst"]
+    lines = [
+        f"{'function':28} {'shapes':>6} {'max':>6} {'median':>7} {'at most 1.1':>12} {'without':>8}  worst"
+    ]
     groups = {name: [r for r in results if r.function == name] for name in sorted({r.function for r in results})}  # fmt: skip
     for name, group in [*groups.items(), ("all", list(results))]:
         ratios = [result.ratio for result in group]
         share = sum(ratio <= 1.1 for ratio in ratios) / len(ratios)
+        before = sum(result.without <= 1.1 for result in group) / len(group)
         count = len({(result.function, result.shape) for result in group})
         worst = max(group, key=lambda result: result.ratio)
         text = f"{worst.shape} on {worst.chip}: {worst.default}, best {worst.best}"
-        lines.append(f"{name:28} {count:6} {max(ratios):6.3f} {statistics.median(ratios):7.3f} {share:12.1%}  {text}")  # fmt: skip
+        lines.append(f"{name:28} {count:6} {max(ratios):6.3f} {statistics.median(ratios):7.3f} {share:12.1%} {before:8.1%}  {text}")  # fmt: skip
     return "\n".join(lines)
 
 

@@ -69,15 +69,18 @@ def _vectors(transposed: bool, *sizes: tuple[int, int]) -> Calls:
     return calls
 
 
-def _few_rows(bits: int, transposed: bool) -> Calls:
+def _few_rows(mode: str, bits: int, transposed: bool) -> Calls:
     def calls(dtype: str) -> Iterator[Callable[[], Any]]:
+        group = 64 if mode == "affine" else 32
         for k in (256, 1024):
             rows, columns = (64, k) if transposed else (k, 64)
             w = np.zeros((rows, columns * bits // 32), np.uint32)
-            scales = _zeros(dtype, rows, columns // 64)
+            scales = _zeros(dtype if mode == "affine" else "uint8", rows, columns // group)
+            biases = scales if mode == "affine" else None
+            how = {"transpose": transposed, "bits": bits, "group_size": group, "mode": mode}
             x = _zeros(dtype, 1, k)
-            yield lambda x=x, w=w, scales=scales: quantized.quantized_matmul(
-                x, w, scales, scales, transpose=transposed, bits=bits, group_size=64
+            yield lambda x=x, w=w, s=scales, b=biases, how=how: quantized.quantized_matmul(
+                x, w, s, b, **how
             )
 
     return calls
@@ -86,17 +89,17 @@ def _few_rows(bits: int, transposed: bool) -> Calls:
 def _convolutions(inputs: tuple[int, ...], filters: bool) -> Calls:
     def calls(dtype: str) -> Iterator[Callable[[], Any]]:
         for outputs in (32, 64):
-            for n in inputs:
-                x, w = _zeros(dtype, 1, 24, 24, n), _zeros(dtype, outputs, 3, 3, n)
+            for n, taps in ((n, taps) for n in inputs for taps in (1, 3)):
+                x, w = _zeros(dtype, 1, 24, 24, n), _zeros(dtype, outputs, taps, taps, n)
                 if filters:
                     dy = _zeros(dtype, 1, 24, 24, outputs)
-                    how = ([1, 1], [1, 1], [1, 1], 1, False, True)
-                    shape = [outputs, 3, 3, n]
+                    how = ([1, 1], [taps // 2] * 2, [1, 1], 1, False, True)
+                    shape = [outputs, taps, taps, n]
                     yield lambda x=x, dy=dy, shape=shape, how=how: FILTER_GRADIENT(
                         x, dy, shape, *how
                     )
                 else:
-                    yield lambda x=x, w=w: convolutions.conv2d(x, w, padding=1)
+                    yield lambda x=x, w=w: convolutions.conv2d(x, w)
 
     return calls
 
@@ -202,19 +205,28 @@ PROBLEMS: Mapping[str, Calls] = {
     "tiles_kernel": _linear_losses,
     "reduce_kernel rows": _rows(lambda x: reductions.sum(x, 1), 500, 1024, 2000, 8192),
     "reduce_kernel rows several": _both(
-        _rows(lambda x: reductions.sum(x, 1), 32, 64, 120),
+        _rows(lambda x: reductions.sum(x, 1), 120),
         _rows(lambda x: reductions.sum(x, 1), 500, 900, 2100, count=256),
     ),
+    "reduce_kernel rows many": _rows(lambda x: reductions.sum(x, 1), 20, 32, 64),
     "reduce_kernel columns": _columns(
         lambda x: reductions.sum(x, 1), (512, 16), (512, 64), (512, 200), (150, 32), (64, 100)
     ),
     "centred_kernel rows": _rows(lambda x: reductions.var(x, 1), 512, 2048, 4096),
     "centred_kernel rows several": _both(
-        _rows(lambda x: reductions.var(x, 1), 32, 64, 128, 256),
-        _rows(lambda x: reductions.logsumexp(x, 1), 32, 64, 128, 256),
+        _rows(lambda x: reductions.var(x, 1), 128, 256),
+        _rows(lambda x: reductions.logsumexp(x, 1), 128, 256),
+    ),
+    "centred_kernel rows many": _both(
+        _rows(lambda x: reductions.var(x, 1), 32, 64),
+        _rows(lambda x: reductions.logsumexp(x, 1), 32, 64),
     ),
     "place_kernel rows": _rows(lambda x: scans.argmax(x, 1), 500, 1024, 4096),
-    "place_kernel rows several": _rows(lambda x: scans.argmax(x, 1), 16, 32, 60),
+    "place_kernel rows several": _both(
+        _rows(lambda x: scans.argmax(x, 1), 64),
+        _rows(lambda x: scans.argmax(x, 1), 500, 900, count=256),
+    ),
+    "place_kernel rows many": _rows(lambda x: scans.argmax(x, 1), 16, 32),
     "place_kernel columns": _columns(lambda x: scans.argmax(x, 1), (512, 16), (512, 64), (64, 100)),
     "scan_kernel": _rows(lambda x: scans.cumsum(x, 1), 128, 512, 2048, 8192),
     "sort_kernel": _rows(lambda x: sorts.sort(x, 1), 128, 512, 2048),
@@ -225,10 +237,14 @@ PROBLEMS: Mapping[str, Calls] = {
     "vector_along_rows_kernel ragged": _vectors(True, (64, 255), (64, 1023)),
     "vector_along_columns_kernel even": _vectors(False, (512, 256), (512, 1024), (4096, 256)),
     "vector_along_columns_kernel ragged": _vectors(False, (511, 256), (511, 1024), (4095, 256)),
-    "word_vector_kernel 4": _few_rows(4, True),
-    "byte_vector_kernel 8": _few_rows(8, True),
-    "vector_times_kernel 4": _few_rows(4, False),
-    "vector_times_kernel 8": _few_rows(8, False),
+    "word_vector_kernel affine4": _few_rows("affine", 4, True),
+    "word_vector_kernel mxfp44": _few_rows("mxfp4", 4, True),
+    "byte_vector_kernel affine8": _few_rows("affine", 8, True),
+    "byte_vector_kernel mxfp88": _few_rows("mxfp8", 8, True),
+    "vector_times_kernel affine4": _few_rows("affine", 4, False),
+    "vector_times_kernel mxfp44": _few_rows("mxfp4", 4, False),
+    "vector_times_kernel affine8": _few_rows("affine", 8, False),
+    "vector_times_kernel mxfp88": _few_rows("mxfp8", 8, False),
     "convolution_kernel tile": _convolutions((16, 64), False),
     "convolution_kernel flat": _convolutions((3,), False),
     "filter_gradient_kernel tile": _convolutions((32, 64), True),

@@ -1,9 +1,9 @@
 """The SIMD-groups of launches without a choice of tiles: kernels of rows, reductions, scans, products with vectors, elementwise ones.
 
 The compiler chooses them for a launch of eight programs for each core (docs/threads.md), or a kernel names them for that. A launch of
-fewer programs wants more of them, so that a core has work. What a program of a kernel does is nearly linear in its
-numbers, its SIMD-groups and the steps of its loop: the table has the coefficients, from a few launches, and the model is asked
-for the chip as it is for other families.
+fewer programs wants more of them, so that a core has work. With so many SIMD-groups, what a program of a kernel does is nearly linear in
+its numbers and the steps of its loop: the table has the coefficients, from a few launches, and the model is asked for the chip
+as it is for other families.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from ._choices import MOST_REGISTERS, Config, Entry, Launch, seconds
 from ._family import Candidate, Family
 
 WARPS = (1, 2, 4, 8, 16, 32)
-#: What coefficients are of: a program, a SIMD-group, a number, a step of each SIMD-group.
-TERMS = ("once", "group", "number", "step")
+#: What coefficients are of: a program, a number, a step. Of a kernel whose tiles are alike a step is so many numbers.
+TERMS = ("once", "number", "step")
 #: With so many programs for each core, the compiler's choice or the kernel's own stands. The compiler chooses for fewer.
 MANY, MANY_OF_COMPILER = 32, 8
 #: Estimates that are at most so many times the least one are equal: of these a launch's own stands, else the nearest to it.
@@ -67,8 +67,9 @@ def _rows(array: str, constant: str = "") -> Reader:
 def _reduced(arguments: Arguments, grid: Sequence[int]) -> Seen:
     """Reductions: several rows of a tile are reduced side by side."""
     found = _rows("x_ptr", "FORM")(arguments, grid)
-    several = found.kind.endswith(" rows") and arguments["ROWS"] > 1
-    return found._replace(kind=f"{found.kind} several") if several else found
+    if not found.kind.endswith(" rows") or arguments["ROWS"] == 1:
+        return found
+    return found._replace(kind=found.kind + (" several" if arguments["ROWS"] <= 4 else " many"))
 
 
 def _norm_gradients(arguments: Arguments, grid: Sequence[int]) -> Seen:
@@ -105,11 +106,11 @@ def _vector(arguments: Arguments, grid: Sequence[int]) -> Seen:
 
 
 def _quantized(arguments: Arguments, grid: Sequence[int]) -> Seen:
-    """A few rows times a quantised matrix. How its words are read counts more than the mode."""
+    """A few rows times a quantised matrix."""
     x, w = arguments["x_ptr"], arguments["w_ptr"]
     tile = arguments["BLOCK_N"] * arguments["BLOCK_K"]
     steps = -(-arguments["K"] // arguments["BLOCK_K"])
-    return Seen(f"{dtype_name(x)} {arguments['BITS']}", tile, steps, _bytes(w))
+    return Seen(f"{dtype_name(x)} {arguments['MODE']}{arguments['BITS']}", tile, steps, _bytes(w))
 
 
 def _convolved(arguments: Arguments, grid: Sequence[int]) -> Seen:
@@ -162,7 +163,7 @@ def _with(*values: Any) -> tuple[str, ...]:
     return tuple(f"{dtype} {value}" for value in values for dtype in DTYPES)
 
 
-_FORMS = ("rows", "rows several", "columns")
+_FORMS = ("rows", "rows several", "rows many", "columns")
 #: The kernels with a table: how their launches are read, and which kinds the table has.
 KERNELS: Mapping[str, tuple[Reader, tuple[str, ...]]] = {
     "activation_kernel": (_rows("x_ptr"), DTYPES),
@@ -181,16 +182,16 @@ KERNELS: Mapping[str, tuple[Reader, tuple[str, ...]]] = {
     "cross_entropy_backward_kernel": (_rows("logits_ptr"), DTYPES),
     "tiles_kernel": (_logits, DTYPES),
     "reduce_kernel": (_reduced, _with(*_FORMS)),
-    "centred_kernel": (_reduced, _with("rows", "rows several")),
+    "centred_kernel": (_reduced, _with(*_FORMS[:3])),
     "place_kernel": (_reduced, _with(*_FORMS)),
     "scan_kernel": (_rows("x_ptr"), DTYPES),
     "sort_kernel": (_rows("x_ptr"), DTYPES),
     "take_kernel": (_taken, _with(False)),
     "vector_along_rows_kernel": (_vector, _with("even", "ragged")),
     "vector_along_columns_kernel": (_vector, _with("even", "ragged")),
-    "word_vector_kernel": (_quantized, _with(4)),
-    "byte_vector_kernel": (_quantized, _with(8)),
-    "vector_times_kernel": (_quantized, _with(4, 8)),
+    "word_vector_kernel": (_quantized, _with("affine4", "mxfp44")),
+    "byte_vector_kernel": (_quantized, _with("affine8", "mxfp88")),
+    "vector_times_kernel": (_quantized, _with("affine4", "mxfp44", "affine8", "mxfp88")),
     "convolution_kernel": (_convolved, _with("tile", "flat")),
     "filter_gradient_kernel": (_filter_gradient, _with("tile", "flat")),
     "attention_kernel": (_attention, _with("32", "64", "64+", "128", "256")),
@@ -204,9 +205,9 @@ PRODUCTS = frozenset(
 )
 
 
-def weights(warps: int, tile: int, steps: int) -> tuple[float, ...]:
+def weights(tile: int, steps: int) -> tuple[float, ...]:
     """How many of each of the TERMS a program has."""
-    return (1.0, float(warps), float(tile * steps), float(warps * steps))
+    return (1.0, float(tile * steps), float(steps))
 
 
 def question_of(
@@ -227,10 +228,14 @@ def question_of(
 
 
 class Groups(Family):
-    """SIMD-groups of kernels of `KERNELS`. A kind is the kernel's name, the dtype and its constants; sizes are those of `question_of`."""
+    """SIMD-groups of kernels of `KERNELS`. A kind is the kernel's name and what `KERNELS` reads; sizes are those of `question_of`.
+
+    Entries (SIMD-groups, 0) have in ``once`` what a program does, in ``step`` what it does of each number, and in ``staged_step`` the
+    registers for each number of a thread. Entries (SIMD-groups, 1), where tiles of a kind differ, have in ``once`` what a step does.
+    """
 
     name = "groups"
-    names = ("several", "term")
+    names = ("num_warps", "of_steps")
     choice = ("num_warps",)
 
     def __init__(self) -> None:
@@ -241,7 +246,7 @@ class Groups(Family):
         return [f"{name} {kind}" for name, (_, kinds) in KERNELS.items() for kind in kinds]
 
     def configs(self, kind: str) -> Sequence[Config]:
-        return [(several, term) for several in (0, 1) for term in range(len(TERMS))]
+        return [(warps, of_steps) for warps in WARPS for of_steps in (0, 1)]
 
     def grid(self, kind: str, sizes: tuple[int, ...]) -> Sequence[Config]:
         """A thread has at least one number, a SIMD-group a product of 8x8: those that have the same do its work twice."""
@@ -254,19 +259,16 @@ class Groups(Family):
         found = self._entries.get(key)
         if found is None:
             parts = {each.config: each for each in self.table[kind]}
-            of_terms = weights(warps, tile, steps)
-            terms = [parts[int(warps > 1), place] for place in range(len(TERMS))]
+            own, of_steps = parts[warps, 0], parts.get((warps, 1))
+            terms = (own.once, own.step, of_steps.once if of_steps else Sums())
+            of_terms = weights(tile, steps)
             sums = Sums(
                 *(
-                    max(
-                        0.0, math.fsum(w * value for w, value in zip(of_terms, values, strict=True))
-                    )
-                    for values in zip(*(term.once for term in terms), strict=True)
+                    max(0.0, math.fsum(w * v for w, v in zip(of_terms, values, strict=True)))
+                    for values in zip(*terms, strict=True)
                 )
             )
-            # Registers are those of a thread: a base, and places for its numbers.
-            each = tile / (32 * warps)
-            registers = terms[0].registers + each * terms[2].registers
+            registers = own.registers + tile / (32 * warps) * own.staged_step
             found = Entry((warps,), 32 * warps, registers, 0, False, False, 0.0, 0.0, sums, Sums())
             if len(self._entries) > 1 << 12:
                 self._entries.clear()
@@ -275,9 +277,9 @@ class Groups(Family):
 
     def candidates(self, kind: str, sizes: tuple[int, ...]) -> Iterator[Candidate]:
         programs, tile, steps, memory, _ = sizes
-        # Long rows have no counts of one SIMD-group, which cannot hold them.
+        # There are no counts of what cannot hold its numbers.
         known = {each.config[0] for each in self.table[kind]}
-        grid = [warps for (warps,) in self.grid(kind, sizes) if int(warps > 1) in known]
+        grid = [w for (w,) in self.grid(kind, sizes) if w in known] or [min(known)]
         every = [self.entry(kind, warps, tile, steps) for warps in grid]
         for entry in [e for e in every if e.registers <= MOST_REGISTERS] or every[-1:]:
             (warps,) = entry.config

@@ -83,44 +83,31 @@ def entry_of(family: Family, kind: str, config: Config) -> Entry:
 
 
 def coefficients(kind: str) -> tuple[Entry, ...]:
-    """The entries of `Groups`: what a program does of each term, by least squares over launches of several sizes and SIMD-groups."""
+    """The entries of `Groups`: what a program does of each term, by least squares over launches of several sizes."""
     from ._group_problems import observed
 
-    seen = [(sizes, warps, work) for sizes, warps, work in observed(kind)]
+    seen = list(observed(kind))
     found = []
-    for several in (0, 1):
-        rows, sums, each, registers = [], [], [], []
-        for (_, tile, steps, *_), warps, work in seen:
-            if several != (warps > 1):
-                continue
-            row = np.array(weights(warps, tile, steps))
-            # Each is to be right in proportion to what it does in all.
-            scale = 1.0 / (tile * steps + 64.0 * warps * steps)
-            rows.append(row * scale)
-            sums.append(np.array(sums_of(work)) / work.programs * scale)
-            each.append((1.0, tile / (32 * warps)))
-            registers.append(work.registers)
-        if not rows:
-            continue
-        terms, *_ = np.linalg.lstsq(np.array(rows), np.array(sums), rcond=1e-9)
-        (base, one), *_ = np.linalg.lstsq(np.array(each), np.array(registers), rcond=1e-9)
-        for place, term in enumerate(terms):
-            places = (max(base, 0.0), 0.0, max(one, 0.0), 0.0)[place]
-            each_term = Sums(*(_rounded(value) for value in term))
-            found.append(
-                Entry(
-                    (several, place),
-                    32,
-                    float(f"{places:.4g}"),
-                    0,
-                    False,
-                    False,
-                    0.0,
-                    0.0,
-                    each_term,
-                    Sums(),
-                )
-            )
+    for warps in dict.fromkeys(warps for _, warps, _ in seen):
+        own = [(sizes, work) for sizes, each, work in seen if each == warps]
+        sizes = np.array([each[1:3] for each, _ in own], float)
+        rows = np.array([weights(tile, steps) for tile, steps in sizes])
+        sums = np.array([np.array(sums_of(work)) / work.programs for _, work in own])
+        several = [len(set(column)) > 1 for column in sizes.T]
+        terms = np.zeros((rows.shape[1], sums.shape[1]))
+        used = [0, *([1] if any(several) else []), *([2] if all(several) else [])]
+        # Each launch is to be right in proportion to what it does in all.
+        scale = 1.0 / (rows[:, 1:2] + 64.0 * warps)
+        terms[used] = np.linalg.lstsq(rows[:, used] * scale, sums * scale, rcond=1e-9)[0]
+        each = sizes[:, 0] / (32 * warps)
+        registers = np.array([work.registers for _, work in own], float)
+        slope = max(0.0, np.polyfit(each, registers, 1)[0]) if several[0] else 0.0
+        base = max(0.0, float(np.mean(registers - slope * each)))
+        once, number, step = (Sums(*map(_rounded, term)) for term in terms)
+        core = (32 * warps, _rounded(base), 0, False, False, 0.0, _rounded(slope))
+        found.append(Entry((warps, 0), *core, once, number))
+        if any(step):
+            found.append(Entry((warps, 1), 32, 0.0, 0, False, False, 0.0, 0.0, step, Sums()))
     return tuple(found)
 
 
