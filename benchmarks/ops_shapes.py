@@ -71,9 +71,11 @@ def _quantized(rng: random.Random, name: str, m: int) -> Shape:
     n = min(n, 8192)
     dtype, transpose = rng.choice(FLOATS), rng.random() < 0.7
     mode, bits = rng.choice((("affine", 4), ("affine", 8), ("mxfp4", 4), ("mxfp8", 8)))
-    w = zeros(*((n, k) if transpose else (k, n)), dtype=dtype)
     group = 64 if mode == "affine" else 32
-    parts = ops.quantize(w, group, bits, mode)
+    rows, columns = (n, k) if transpose else (k, n)
+    scales = zeros(rows, columns // group, dtype=dtype if mode == "affine" else "uint8")
+    parts = (zeros(rows, columns * bits // 32, dtype="uint32"), scales)
+    parts += (scales,) if mode == "affine" else ()
     x = zeros(m, k, dtype=dtype)
     text = f"{m}×{n}×{k} {dtype} {mode} {bits}{' transposed' if transpose else ''}"
     how = {"group_size": group, "bits": bits, "mode": mode, "transpose": transpose}

@@ -41,7 +41,8 @@ def test_tables_are_whole(name: str) -> None:
     for kind, entries in table.items():
         known = set(family.configs(kind))
         assert {entry.config for entry in entries} <= known, kind
-        assert len(entries) >= len(known) // 2, "some cannot be compiled, but not most"
+        # SIMD-groups that cannot hold a kernel's numbers, or that are more than these, have no row.
+        assert len(entries) > (1 if name == "groups" else len(known) // 2)
         assert len({entry.config for entry in entries}) == len(entries)
 
 

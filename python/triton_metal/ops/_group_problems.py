@@ -23,9 +23,7 @@ from . import (
     softmaxes,
     sorts,
 )
-from ._choices import asked, forced
 from ._convolving import FILTER_GRADIENT
-from ._groups import DTYPES, GROUPS
 from ._problems import numpy_dtype
 
 Call = Callable[[np.ndarray], Any]
@@ -241,11 +239,9 @@ PROBLEMS: Mapping[str, Calls] = {
     "word_vector_kernel mxfp44": _few_rows("mxfp4", 4, True),
     "byte_vector_kernel affine8": _few_rows("affine", 8, True),
     "byte_vector_kernel mxfp88": _few_rows("mxfp8", 8, True),
-    "vector_times_kernel affine4": _few_rows("affine", 4, False),
-    "vector_times_kernel mxfp44": _few_rows("mxfp4", 4, False),
-    "vector_times_kernel affine8": _few_rows("affine", 8, False),
-    "vector_times_kernel mxfp88": _few_rows("mxfp8", 8, False),
-    "convolution_kernel tile": _convolutions((16, 64), False),
+    "convolution_kernel tile8": _convolutions((8,), False),
+    "convolution_kernel tile16": _convolutions((16, 48), False),
+    "convolution_kernel tile32": _convolutions((32, 64), False),
     "convolution_kernel flat": _convolutions((3,), False),
     "filter_gradient_kernel tile": _convolutions((32, 64), True),
     "filter_gradient_kernel flat": _convolutions((3,), True),
@@ -258,31 +254,3 @@ PROBLEMS: Mapping[str, Calls] = {
     "scaled_matmul_kernel e4m3:e4m3": _scaled("mxfp8", "mxfp8"),
     "scaled_matmul_kernel fp16:e2m1": _scaled("float16", "mxfp4"),
 }
-
-
-def observed(kind: str) -> Iterator[tuple[tuple[int, ...], int, Any]]:
-    """The sizes of a launch of this kind, its SIMD-groups and its work, for calls of several sizes and all SIMD-groups."""
-    from ..errors import TritonError
-    from ._table_counts import counted
-
-    kernel, *words = kind.split()
-    dtype = words[0] if words[0] in DTYPES else "float32"
-    own = " ".join([kernel, *(word for word in words if word != dtype)])
-    for call in PROBLEMS[own](dtype):
-        with forced(GROUPS.name, (0,)), asked() as questions:
-            counted(call)
-        sizes = next((q[2] for q in questions if q[:2] == (GROUPS.name, kind)), None)
-        if sizes is None:
-            continue
-        for (warps,) in GROUPS.grid(kind, sizes):
-            if sizes[1] > 2048 * warps:
-                continue  # more than 64 numbers of a thread
-            try:
-                with forced(GROUPS.name, (warps,)), asked() as questions:
-                    works = counted(call)
-            except TritonError:
-                continue
-            names = [q[1] for q in questions if q[0] == GROUPS.name]
-            of_kernel = [work for work, _ in works if work.kernel == kernel]
-            place = [name for name in names if name.split()[0] == kernel].index(kind)
-            yield sizes, warps, of_kernel[place]

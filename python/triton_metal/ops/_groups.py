@@ -39,6 +39,8 @@ class Seen(NamedTuple):
     read: int
 
 
+#: A launch that no table knows.
+NONE = Seen("", 0, 0, 0)
 Arguments = Mapping[str, Any]
 Reader = Callable[[Arguments, Sequence[int]], Seen]
 
@@ -52,6 +54,8 @@ def _rows(array: str, constant: str = "") -> Reader:
 
     def read(arguments: Arguments, grid: Sequence[int]) -> Seen:
         x = arguments[array]
+        if x is None:
+            return NONE
         kind = f"{dtype_name(x)} {arguments[constant]}" if constant else dtype_name(x)
         sides = ("BLOCK", "ROWS")
         if "WIDTHS" in arguments:
@@ -81,7 +85,7 @@ def _norm_gradients(arguments: Arguments, grid: Sequence[int]) -> Seen:
 def _column_sums(arguments: Arguments, grid: Sequence[int]) -> Seen:
     """Those of norms; matrix products have a kernel of the same name."""
     if "BLOCK_COLS" not in arguments:
-        return Seen("", 0, 0, 0)
+        return NONE
     tile = arguments["BLOCK_ROWS"] * arguments["BLOCK_COLS"]
     steps = -(-arguments["n_rows"] // arguments["BLOCK_ROWS"])
     return Seen("float32", tile, steps, _bytes(arguments["x_ptr"]))
@@ -119,7 +123,9 @@ def _convolved(arguments: Arguments, grid: Sequence[int]) -> Seen:
     inputs, block = arguments["INPUTS"], arguments["BLOCK_K"]
     steps = -(-taps * inputs // block) if form == "flat" else taps * -(-inputs // block)
     tile = arguments["BLOCK_M"] * arguments["BLOCK_N"]
-    return Seen(f"{dtype_name(x)} {form}", tile, steps, _bytes(x) + _bytes(arguments["w_ptr"]))
+    deep = block if form == "tile" else ""
+    read = _bytes(x) + _bytes(arguments["w_ptr"])
+    return Seen(f"{dtype_name(x)} {form}{deep}", tile, steps, read)
 
 
 def _filter_gradient(arguments: Arguments, grid: Sequence[int]) -> Seen:
@@ -191,8 +197,10 @@ KERNELS: Mapping[str, tuple[Reader, tuple[str, ...]]] = {
     "vector_along_columns_kernel": (_vector, _with("even", "ragged")),
     "word_vector_kernel": (_quantized, _with("affine4", "mxfp44")),
     "byte_vector_kernel": (_quantized, _with("affine8", "mxfp88")),
-    "vector_times_kernel": (_quantized, _with("affine4", "mxfp44", "affine8", "mxfp88")),
-    "convolution_kernel": (_convolved, _with("tile", "flat")),
+    "convolution_kernel": (
+        _convolved,
+        (*_with("tile8", "tile16", "flat"), "float16 tile32", "bfloat16 tile32"),
+    ),
     "filter_gradient_kernel": (_filter_gradient, _with("tile", "flat")),
     "attention_kernel": (_attention, _with("32", "64", "64+", "128", "256")),
     "scaled_matmul_kernel": (_scaled, ("e2m1:e2m1", "e4m3:e4m3", "fp16:e2m1")),

@@ -15,9 +15,10 @@ from ..cost.sampling import part_of
 from ..devices.selection import device
 from ..devices.target import APPLE10
 from ..errors import LaunchValueError, TritonError
-from ._choices import Config, Entry, forced
+from ._choices import Config, Entry, asked, forced
 from ._family import Family
-from ._groups import GROUPS, weights
+from ._group_problems import PROBLEMS as GROUP_PROBLEMS
+from ._groups import DTYPES, GROUPS, weights
 from ._launch import turned_grids
 from ._problems import PROBLEMS
 
@@ -82,10 +83,33 @@ def entry_of(family: Family, kind: str, config: Config) -> Entry:
     )
 
 
+def observed(kind: str) -> Iterator[tuple[tuple[int, ...], int, Any]]:
+    """The sizes of a launch of this kind, its SIMD-groups and its work, for calls of several sizes and all SIMD-groups."""
+    kernel, *words = kind.split()
+    dtype = words[0] if words[0] in DTYPES else "float32"
+    own = " ".join([kernel, *(word for word in words if word != dtype)])
+    for call in GROUP_PROBLEMS[own](dtype):
+        with forced(GROUPS.name, (0,)), asked() as questions:
+            counted(call)
+        sizes = next((q[2] for q in questions if q[:2] == (GROUPS.name, kind)), None)
+        if sizes is None:
+            continue
+        for (warps,) in GROUPS.grid(kind, sizes):
+            if sizes[1] > 2048 * warps:
+                continue  # more than 64 numbers of a thread
+            try:
+                with forced(GROUPS.name, (warps,)), asked() as questions:
+                    works = counted(call)
+            except TritonError:
+                continue
+            names = [q[1] for q in questions if q[0] == GROUPS.name]
+            of_kernel = [work for work, _ in works if work.kernel == kernel]
+            place = [name for name in names if name.split()[0] == kernel].index(kind)
+            yield sizes, warps, of_kernel[place]
+
+
 def coefficients(kind: str) -> tuple[Entry, ...]:
     """The entries of `Groups`: what a program does of each term, by least squares over launches of several sizes."""
-    from ._group_problems import observed
-
     seen = list(observed(kind))
     found = []
     for warps in dict.fromkeys(warps for _, warps, _ in seen):
