@@ -56,14 +56,14 @@ def _rows(array: str, constant: str = "") -> Reader:
         x = arguments[array]
         if x is None:
             return NONE
-        kind = f"{dtype_name(x)} {arguments[constant]}" if constant else dtype_name(x)
-        sides = ("BLOCK", "ROWS")
+        dtype, tile = dtype_name(x), arguments.get("BLOCK", 1)
+        kind = f"{dtype} {arguments[constant]}" if constant else dtype
         if "WIDTHS" in arguments:
             tile = arguments["UNIT"] * sum(arguments["WIDTHS"])
         else:
-            tile = math.prod(arguments[side] for side in sides if side in arguments)
+            tile *= arguments.get("ROWS", 1)
         count = size_of(tuple(x.shape))
-        return Seen(kind, tile, -(-count // (math.prod(grid) * tile)), _bytes(x))
+        return Seen(kind, tile, -(-count // (math.prod(grid) * tile)), count * item_size(dtype))
 
     return read
 
