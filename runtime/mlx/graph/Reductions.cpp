@@ -3,6 +3,7 @@
 #include "runtime/mlx/graph/Functions.h"
 
 #include "mlx/ops.h"
+#include "mlx/transforms.h"
 
 #include <limits>
 
@@ -11,6 +12,34 @@ namespace triton_metal::graph {
 /// Sums of short floats are added as floats and rounded once.
 static mx::array wide(const mx::array &x) {
   return x.dtype() == mx::float16 || x.dtype() == mx::bfloat16 ? mx::astype(x, mx::float32) : x;
+}
+
+/// The greatest or the least number. NaN counts as missing, unless there is nothing else.
+static mx::array extremeNumber(bool isMax, const mx::array &numbers, int axis, bool keepsAxis) {
+  using Arrays = std::vector<mx::array>;
+  auto find = [=](const Arrays &inputs) -> Arrays {
+    const mx::array &x = inputs[0];
+    double least = std::numeric_limits<double>::infinity();
+    mx::array isNan = mx::isnan(x);
+    mx::array none = mx::astype(mx::array(isMax ? -least : least, mx::float32), x.dtype());
+    mx::array kept = mx::where(isNan, none, x);
+    mx::array result = isMax ? mx::max(kept, axis, keepsAxis) : mx::min(kept, axis, keepsAxis);
+    mx::array nan = mx::astype(mx::array(std::numeric_limits<float>::quiet_NaN()), x.dtype());
+    return {mx::where(mx::all(isNan, axis, keepsAxis), nan, result)};
+  };
+  if (!numbers.is_tracer())
+    return find({numbers}).front();
+  // Those that are equal to the result share its gradient, as MLX has it. NaN is equal to nothing,
+  // so the gradient needs none of the steps above.
+  auto share = [=](const Arrays &inputs, const Arrays &gradients, const Arrays &outputs) -> Arrays {
+    auto along = [&](const mx::array &x) { return keepsAxis ? x : mx::expand_dims(x, axis); };
+    mx::array isFound = mx::equal(inputs[0], along(outputs[0]));
+    mx::array count = mx::sum(mx::astype(isFound, mx::float32), axis, true);
+    mx::array each = mx::divide(along(gradients[0]), mx::maximum(count, mx::array(1.0f)));
+    mx::array zero = mx::array(0.0f, inputs[0].dtype());
+    return {mx::where(isFound, mx::astype(each, inputs[0].dtype()), zero)};
+  };
+  return mx::custom_vjp(find, share)({numbers}).front();
 }
 
 std::optional<mx::array> reduced(const std::string &name, const mx::array &x, int axis,
@@ -34,17 +63,8 @@ std::optional<mx::array> reduced(const std::string &name, const mx::array &x, in
     return mx::view(mx::max(asUnsigned(x), axis, keepsAxis), x.dtype());
   if (name == "arith.minui")
     return mx::view(mx::min(asUnsigned(x), axis, keepsAxis), x.dtype());
-  if (name == "arith.maxnumf" || name == "arith.minnumf") {
-    // NaN counts as missing, unless there is nothing else.
-    bool isMax = name == "arith.maxnumf";
-    double least = std::numeric_limits<double>::infinity();
-    mx::array isNan = mx::isnan(x);
-    mx::array none = mx::astype(mx::array(isMax ? -least : least, mx::float32), x.dtype());
-    mx::array kept = mx::where(isNan, none, x);
-    mx::array result = isMax ? mx::max(kept, axis, keepsAxis) : mx::min(kept, axis, keepsAxis);
-    mx::array nan = mx::astype(mx::array(std::numeric_limits<float>::quiet_NaN()), x.dtype());
-    return mx::where(mx::all(isNan, axis, keepsAxis), nan, result);
-  }
+  if (name == "arith.maxnumf" || name == "arith.minnumf")
+    return extremeNumber(name == "arith.maxnumf", x, axis, keepsAxis);
   return std::nullopt;
 }
 

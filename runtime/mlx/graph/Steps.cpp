@@ -94,6 +94,22 @@ Value stepOf(const Value &value, size_t axis, int index) {
   return withBufferOf(result, value);
 }
 
+std::vector<Value> allSteps(const Value &value, size_t axis, int size) {
+  std::vector<Value> steps;
+  bool isArray = value.extents()[axis] > 1 && !value.affine() && !value.conditions() &&
+                 !value.sum() && !value.box();
+  if (!isArray) {
+    for (int index = 0; index < size; ++index)
+      steps.push_back(stepOf(value, axis, index));
+    return steps;
+  }
+  Extents extents = value.extents();
+  extents[axis] = 1;
+  for (const mx::array &part : mx::split(value.array(), size, static_cast<int>(axis)))
+    steps.push_back(withBufferOf(Value::of(value.type(), extents, part, value.isKnown()), value));
+  return steps;
+}
+
 Value stacked(const std::vector<Value> &values, size_t axis) {
   Extents extents = values.front().extents();
   bool isKnown = true;

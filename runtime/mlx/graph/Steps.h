@@ -19,6 +19,10 @@ int64_t sizeOf(const Extents &extents);
 /// The value at one index of an outer axis, which has size 1 then.
 Value stepOf(const Value &value, size_t axis, int index);
 
+/// The values at every index of an outer axis. Their gradient is one array, not the sum of one for
+/// each index.
+std::vector<Value> allSteps(const Value &value, size_t axis, int size);
+
 /// The values, which have size 1 along an outer axis, as one value along it. It is affine where
 /// every value is, and all steps between them are the same. Throws NotRaised for pointers into
 /// several buffers.

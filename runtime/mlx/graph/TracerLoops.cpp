@@ -285,10 +285,10 @@ std::optional<Value> Tracer::independentProduct(const RaisedLoop &loop, const Lo
 void Tracer::runSteps(RaisedLoop &loop, const LoopGroup &group) {
   const Block &body = loop.body;
   const std::vector<int> &yielded = body.operations.back().operands;
-  std::map<size_t, Value> products;
+  std::map<size_t, std::vector<Value>> products;
   for (size_t i : group.operations)
     if (std::optional<Value> all = independentProduct(loop, group, i))
-      products.emplace(i, *all);
+      products.emplace(i, allSteps(*all, loop.axis, loop.size));
 
   // What comes from other groups, for one step at a time.
   std::map<int, Value> others;
@@ -306,11 +306,16 @@ void Tracer::runSteps(RaisedLoop &loop, const LoopGroup &group) {
     loop.results[i] = loop.initial[i];
   }
 
+  std::map<int, std::vector<Value>> single;
+  for (const auto &[number, value] : others)
+    single.emplace(number, allSteps(value, loop.axis, loop.size));
+
   SingleSteps scope(outer, loop.axis, loop.size);
   std::vector<std::vector<Value>> kept(group.outputs.size());
   for (int step = 0; step < loop.size; ++step) {
-    for (const auto &[number, value] : others)
-      set(number, stepOf(value, loop.axis, step));
+    auto at = static_cast<size_t>(step);
+    for (const auto &[number, values] : single)
+      set(number, values[at]);
     for (size_t i : group.carried)
       set(body.arguments[i + 1], loop.results[i]);
     std::optional<Value> runs =
@@ -320,7 +325,7 @@ void Tracer::runSteps(RaisedLoop &loop, const LoopGroup &group) {
       for (size_t i : group.operations) {
         const Operation &op = body.operations[i];
         if (auto found = products.find(i); found != products.end())
-          setResult(op, sumWith(op, stepOf(found->second, loop.axis, step), operand(op, 2)));
+          setResult(op, sumWith(op, found->second[at], operand(op, 2)));
         else
           runOperation(op);
       }
