@@ -154,13 +154,15 @@ def of_warps(shape: Shape, chips: Sequence[Chip]) -> list[Grid]:
         own = sampled(shape.call)
     tabled = {kind.split()[0]: (kind, sizes) for name, kind, sizes in questions if name == GROUPS.name}  # fmt: skip
     default = max(own, key=lambda work: bound(chips[0], work).estimate).threads // 32
-    grids, most = [], []
+    grids, most, least = [], [], 1
     for work, values in zip(own, each(own), strict=True):
         known = tabled.get(work.kernel)
         defaults = [GROUPS.best(chip, *known)[0] if known else 0 for chip in chips]
         grids.append(Grid(defaults, {0: values}, _of_launch(work.kernel, work.threads // 32)))
         most.append(max(GROUPS.grid(*known))[0] if known else 32)
-    wanted = {int(default * factor) for factor in WARPS if 1 <= default * factor <= 32}
+        # Threads of more than 64 numbers spill, and their texts take long to compile.
+        least = max(least, known[1][1] // 2048 if known else 1)
+    wanted = {int(default * factor) for factor in WARPS if least <= default * factor <= 32}
     wanted |= {warps for grid in grids for warps in grid.defaults if warps}
     for warps in sorted(wanted):
         try:
@@ -226,7 +228,10 @@ def main() -> int:
     results: list[Result] = []
     begin = time.monotonic()
     for place, shape in enumerate(shapes(options.shapes, options.seed, options.only)):
-        own = list(compared(shape, chips, options.within))
+        try:
+            own = list(compared(shape, chips, options.within))
+        except KeyboardInterrupt:
+            break  # the shapes so far
         results += own
         worst = max(own, key=lambda result: result.ratio)
         print(

@@ -49,17 +49,9 @@ def framework(x: Any) -> str:
     )
 
 
-#: The names of dtypes that arrays have had; those of three frameworks are not many.
-_names: dict[Any, str] = {}
-
-
 def dtype_name(x: Array) -> str:
     """The name of an array's dtype: "float16", "bfloat16", "float32", "int8", …"""
-    found = _names.get(x.dtype)
-    if found is None:
-        found = str(x.dtype).removeprefix("torch.").removeprefix("mlx.core.")
-        _names[x.dtype] = found
-    return found
+    return str(x.dtype).removeprefix("torch.").removeprefix("mlx.core.")
 
 
 @functools.cache

@@ -45,8 +45,20 @@ Arguments = Mapping[str, Any]
 Reader = Callable[[Arguments, Sequence[int]], Seen]
 
 
+#: The names of dtypes that arrays have had; those of three frameworks are not many.
+_names: dict[Any, str] = {}
+
+
+def _name(x: Array) -> str:
+    """`dtype_name`, which torch.compile traces and which therefore keeps nothing, for every launch."""
+    found = _names.get(x.dtype)
+    if found is None:
+        found = _names[x.dtype] = dtype_name(x)
+    return found
+
+
 def _bytes(x: Array) -> int:
-    return size_of(tuple(x.shape)) * item_size(dtype_name(x))
+    return size_of(tuple(x.shape)) * item_size(_name(x))
 
 
 def _rows(array: str, constant: str = "") -> Reader:
@@ -56,7 +68,7 @@ def _rows(array: str, constant: str = "") -> Reader:
         x = arguments[array]
         if x is None:
             return NONE
-        dtype, tile = dtype_name(x), arguments.get("BLOCK", 1)
+        dtype, tile = _name(x), arguments.get("BLOCK", 1)
         kind = f"{dtype} {arguments[constant]}" if constant else dtype
         if "WIDTHS" in arguments:
             tile = arguments["UNIT"] * sum(arguments["WIDTHS"])
@@ -79,7 +91,7 @@ def _reduced(arguments: Arguments, grid: Sequence[int]) -> Seen:
 def _norm_gradients(arguments: Arguments, grid: Sequence[int]) -> Seen:
     x = arguments["x_ptr"]
     steps = -(-arguments["n_rows"] // math.prod(grid))
-    return Seen(dtype_name(x), arguments["BLOCK"], steps, 2 * _bytes(x))
+    return Seen(_name(x), arguments["BLOCK"], steps, 2 * _bytes(x))
 
 
 def _column_sums(arguments: Arguments, grid: Sequence[int]) -> Seen:
@@ -94,14 +106,14 @@ def _column_sums(arguments: Arguments, grid: Sequence[int]) -> Seen:
 def _taken(arguments: Arguments, grid: Sequence[int]) -> Seen:
     x = arguments["x_ptr"]
     tile = arguments["BLOCK"] * arguments["ROWS"]
-    read = min(_bytes(x), math.prod(grid) * tile * item_size(dtype_name(x)))
-    return Seen(f"{dtype_name(x)} {arguments['ALONG']}", tile, 1, read)
+    read = min(_bytes(x), math.prod(grid) * tile * item_size(_name(x)))
+    return Seen(f"{_name(x)} {arguments['ALONG']}", tile, 1, read)
 
 
 def _vector(arguments: Arguments, grid: Sequence[int]) -> Seen:
     """A product with a vector. Rows of the matrix (columns, where it lies along these) begin anywhere, or at 16 bytes."""
     matrix = arguments["m_ptr"]
-    dtype = dtype_name(matrix)
+    dtype = _name(matrix)
     far = max(arguments["stride_r"], arguments["stride_k"])
     form = "even" if far * item_size(dtype) % 16 == 0 else "ragged"
     steps = -(-arguments["K"] // arguments["BLOCK_K"])
@@ -114,7 +126,7 @@ def _quantized(arguments: Arguments, grid: Sequence[int]) -> Seen:
     x, w = arguments["x_ptr"], arguments["w_ptr"]
     tile = arguments["BLOCK_N"] * arguments["BLOCK_K"]
     steps = -(-arguments["K"] // arguments["BLOCK_K"])
-    return Seen(f"{dtype_name(x)} {arguments['MODE']}{arguments['BITS']}", tile, steps, _bytes(w))
+    return Seen(f"{_name(x)} {arguments['MODE']}{arguments['BITS']}", tile, steps, _bytes(w))
 
 
 def _convolved(arguments: Arguments, grid: Sequence[int]) -> Seen:
@@ -125,7 +137,7 @@ def _convolved(arguments: Arguments, grid: Sequence[int]) -> Seen:
     tile = arguments["BLOCK_M"] * arguments["BLOCK_N"]
     deep = block if form == "tile" else ""
     read = _bytes(x) + _bytes(arguments["w_ptr"])
-    return Seen(f"{dtype_name(x)} {form}{deep}", tile, steps, read)
+    return Seen(f"{_name(x)} {form}{deep}", tile, steps, read)
 
 
 def _filter_gradient(arguments: Arguments, grid: Sequence[int]) -> Seen:
@@ -133,7 +145,7 @@ def _filter_gradient(arguments: Arguments, grid: Sequence[int]) -> Seen:
     steps = -(-arguments["part_pixels"] // arguments["BLOCK_K"])
     tile = arguments["BLOCK_M"] * arguments["BLOCK_N"]
     read = _bytes(x) + _bytes(arguments["narrow_ptr"])
-    return Seen(f"{dtype_name(x)} {arguments['FORM']}", tile, steps, read)
+    return Seen(f"{_name(x)} {arguments['FORM']}", tile, steps, read)
 
 
 def _attention(arguments: Arguments, grid: Sequence[int]) -> Seen:
@@ -141,7 +153,7 @@ def _attention(arguments: Arguments, grid: Sequence[int]) -> Seen:
     q = arguments["q_ptr"]
     share = 2 if arguments["AHEAD"] == 1 and arguments["n_queries"] > arguments["BLOCK_M"] else 1
     steps = -(-arguments["n_keys"] // (share * arguments["BLOCK_N"]))
-    wide = f"{dtype_name(q)} {arguments['A']}{'+' if arguments['B'] else ''}"
+    wide = f"{_name(q)} {arguments['A']}{'+' if arguments['B'] else ''}"
     tile = arguments["BLOCK_M"] * arguments["BLOCK_N"]
     read = sum(_bytes(arguments[name]) for name in ("q_ptr", "k_ptr", "v_ptr"))
     return Seen(wide, tile, max(1, steps), read)
@@ -151,7 +163,7 @@ def _logits(arguments: Arguments, grid: Sequence[int]) -> Seen:
     x = arguments["hidden_ptr"]
     tile = arguments["BLOCK_ROWS"] * arguments["BLOCK_CLASSES"]
     steps = -(-arguments["width"] // arguments["BLOCK_K"])
-    return Seen(dtype_name(x), tile, steps, _bytes(x) + _bytes(arguments["weight_ptr"]))
+    return Seen(_name(x), tile, steps, _bytes(x) + _bytes(arguments["weight_ptr"]))
 
 
 def _scaled(arguments: Arguments, grid: Sequence[int]) -> Seen:
