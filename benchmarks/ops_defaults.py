@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 import triton_metal as triton
+from benchmarks.ops_shapes import Shape, shapes
 from triton_metal.cost import Chip, Work, bound, full_name, ranking_chip, scaled
 from triton_metal.ops._choices import MOST_REGISTERS, asked, forced, seconds
 from triton_metal.ops._families import FAMILIES
@@ -30,8 +31,6 @@ from triton_metal.ops._family import Family
 from triton_metal.ops._groups import GROUPS
 from triton_metal.ops._launch import forced_warps
 from triton_metal.ops._table_counts import counted
-
-from benchmarks.ops_shapes import Shape, shapes
 
 CHIPS = ("M1", "M2 Ultra", "M3 Max", "M4 Pro", "M5 Max")
 #: So many configurations of a table are counted for a chip.
@@ -46,12 +45,16 @@ SEED = 1
 
 @dataclass(frozen=True)
 class Result:
-    """The default of a shape on a chip beside the best of the grid; configurations are by their names."""
+    """The default of a shape on a chip beside the best of the grid; configurations are by their names.
+
+    ``without`` is the ratio without the table of SIMD-groups.
+    """
 
     function: str
     shape: str
     chip: str
     ratio: float
+    without: float
     default: str
     best: str
     microseconds: float
@@ -132,6 +135,10 @@ def _names(family: Family) -> Callable[[Any], str]:
     return lambda config: f"{family.name} {dict(zip(family.choice, config, strict=True))}"
 
 
+def _of_launch(kernel: str, own: int) -> Callable[[Any], str]:
+    return lambda warps: f"{kernel} num_warps {warps or f'{own}, its own'}"
+
+
 def of_warps(shape: Shape, chips: Sequence[Chip]) -> list[Grid]:
     """The grids of each launch's SIMD-groups: 0 is its own number, without the table.
 
@@ -151,9 +158,8 @@ def of_warps(shape: Shape, chips: Sequence[Chip]) -> list[Grid]:
     for work, values in zip(own, each(own), strict=True):
         known = tabled.get(work.kernel)
         defaults = [GROUPS.best(chip, *known)[0] if known else 0 for chip in chips]
-        named = lambda w, name=work.kernel, own=work.threads // 32: f"{name} num_warps {w or f'{own}, its own'}"  # noqa: E731
-        grids.append(Grid(defaults, {0: values}, named))
-        most.append(max(1, known[1][1] // 32) if known else 32)
+        grids.append(Grid(defaults, {0: values}, _of_launch(work.kernel, work.threads // 32)))
+        most.append(max(GROUPS.grid(*known))[0] if known else 32)
     wanted = {int(default * factor) for factor in WARPS if 1 <= default * factor <= 32}
     wanted |= {warps for grid in grids for warps in grid.defaults if warps}
     for warps in sorted(wanted):
@@ -179,25 +185,30 @@ def compared(shape: Shape, chips: Sequence[Chip], within: float) -> Iterator[Res
         gains = [own - grid.found[config][place] for own, config, grid in zip(mine, best, grids, strict=True)]  # fmt: skip
         # Grids of families have the estimate of the whole call, those of launches that of the launch.
         whole = math.fsum(mine) if is_sum else mine[0]
+        least = whole - math.fsum(gains)
+        own = math.fsum(grid.found[0][place] for grid in grids) if is_sum else whole
         worst = max(range(len(grids)), key=lambda i: gains[i])
         grid = grids[worst]
         yield Result(
-            shape.function, shape.text, full_name(chip), whole / (whole - math.fsum(gains)),
+            shape.function, shape.text, full_name(chip), whole / least, own / least,
             grid.named(grid.defaults[place]), grid.named(best[worst]), whole * 1e6,
         )  # fmt: skip
 
 
 def summary(results: Sequence[Result]) -> str:
     """The table that is printed: for each function and for all of them."""
-    lines = [f"{'function':28} {'shapes':>6} {'max':>6} {'median':>7} {'at most 1.1':>12}  worst"]
+    lines = [
+        f"{'function':28} {'shapes':>6} {'max':>6} {'median':>7} {'at most 1.1':>12} {'without':>8}  worst"
+    ]
     groups = {name: [r for r in results if r.function == name] for name in sorted({r.function for r in results})}  # fmt: skip
     for name, group in [*groups.items(), ("all", list(results))]:
         ratios = [result.ratio for result in group]
         share = sum(ratio <= 1.1 for ratio in ratios) / len(ratios)
+        before = sum(result.without <= 1.1 for result in group) / len(group)
         count = len({(result.function, result.shape) for result in group})
         worst = max(group, key=lambda result: result.ratio)
         text = f"{worst.shape} on {worst.chip}: {worst.default}, best {worst.best}"
-        lines.append(f"{name:28} {count:6} {max(ratios):6.3f} {statistics.median(ratios):7.3f} {share:12.1%}  {text}")  # fmt: skip
+        lines.append(f"{name:28} {count:6} {max(ratios):6.3f} {statistics.median(ratios):7.3f} {share:12.1%} {before:8.1%}  {text}")  # fmt: skip
     return "\n".join(lines)
 
 

@@ -71,9 +71,11 @@ def _quantized(rng: random.Random, name: str, m: int) -> Shape:
     n = min(n, 8192)
     dtype, transpose = rng.choice(FLOATS), rng.random() < 0.7
     mode, bits = rng.choice((("affine", 4), ("affine", 8), ("mxfp4", 4), ("mxfp8", 8)))
-    w = zeros(*((n, k) if transpose else (k, n)), dtype=dtype)
     group = 64 if mode == "affine" else 32
-    parts = ops.quantize(w, group, bits, mode)
+    rows, columns = (n, k) if transpose else (k, n)
+    scales = zeros(rows, columns // group, dtype=dtype if mode == "affine" else "uint8")
+    parts = (zeros(rows, columns * bits // 32, dtype="uint32"), scales)
+    parts += (scales,) if mode == "affine" else ()
     x = zeros(m, k, dtype=dtype)
     text = f"{m}×{n}×{k} {dtype} {mode} {bits}{' transposed' if transpose else ''}"
     how = {"group_size": group, "bits": bits, "mode": mode, "transpose": transpose}
@@ -254,9 +256,7 @@ FUNCTIONS: dict[str, tuple[int, Draw]] = {
     "log_softmax": (1, of_rows("log_softmax", ops.log_softmax)),
     "softmax, gradient": (
         1,
-        of_rows(
-            "softmax, gradient", lambda x: softmaxes._SOFTMAX_BACKWARD(x, x, 1, False), 16384
-        ),
+        of_rows("softmax, gradient", lambda x: softmaxes._SOFTMAX_BACKWARD(x, x, 1, False), 16384),
     ),
     "rms_norm": (1, of_rows("rms_norm", ops.rms_norm)),
     "layer_norm": (2, of_rows("layer_norm", ops.layer_norm)),

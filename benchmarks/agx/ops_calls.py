@@ -14,6 +14,8 @@ from typing import Any
 import torch
 from triton_metal import ops
 from triton_metal.jit import JITFunction
+from triton_metal.ops._choices import forced
+from triton_metal.ops._groups import GROUPS
 
 #: A name that says the function first, then the shapes, the dtype and the options; and the call.
 Call = tuple[str, Callable[[], Any]]
@@ -24,7 +26,10 @@ WIDTHS = (16, 32, 40, 48, 56, 64, 72, 80, 88, 96, 104, 112, 120, 128, 136, 144, 
 
 @contextmanager
 def compiled_only() -> Iterator[list[Any]]:
-    """Launches of this block compile their kernels, which the list gets, and run nothing."""
+    """Launches of this block compile their kernels, which the list gets, and run nothing.
+
+    Kernels have the SIMD-groups of large launches; small ones have more, and so fewer registers.
+    """
     kernels: list[Any] = []
     before = JITFunction.__getitem__
 
@@ -37,7 +42,8 @@ def compiled_only() -> Iterator[list[Any]]:
 
     JITFunction.__getitem__ = at  # type: ignore[method-assign]
     try:
-        yield kernels
+        with forced(GROUPS.name, (0,)):
+            yield kernels
     finally:
         JITFunction.__getitem__ = before  # type: ignore[method-assign]
 

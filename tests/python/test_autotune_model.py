@@ -13,6 +13,7 @@ import triton_metal.language as tl
 from triton_metal import Config, cost
 from triton_metal.cost.copies import HostCopies
 from triton_metal.cost.sampling import part_of, sampled
+from triton_metal.cost.spread import counted_elsewhere, launcher_of, step_of
 
 from autotune_support import Bench, arrays, blocks, grid, increment_kernel, scale_kernel
 from kernel_support import ON_STOCK
@@ -181,6 +182,75 @@ def test_of_programs_that_differ_more_are_counted(monkeypatch: pytest.MonkeyPatc
     found = sampled(lambda turn: triangle_kernel[lambda meta: turn((256,))](x, out, BLOCK=128))
     assert not found.alike
     assert 16 <= found.counted < 256
+
+
+def test_programs_all_over_the_grid_stand_for_those_that_differ(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The first of 256 programs read 1 to 16 blocks, all of them 128 in the mean."""
+    monkeypatch.setattr("triton_metal.cost.sampling.ENOUGH", 5_000)
+    monkeypatch.setattr("triton_metal.cost.sampling.ENOUGH_OF_DIFFERENT", 100_000)
+    x, out = np.ones(256 * 128, np.float32), np.ones(256 * 128, np.float32)
+    named = {"x_ptr": x, "out_ptr": out}
+    compiled = triangle_kernel.warmup(*named.values(), BLOCK=128, grid=(1,))
+
+    def launch(turn: Any) -> Any:
+        return triangle_kernel[lambda meta: turn((256,))](x, out, BLOCK=128)
+
+    def elsewhere(grid: tuple[int, int, int], count: int) -> Any:
+        return launcher_of(compiled, named, grid, count)
+
+    with cost.counting() as counted:
+        launch(lambda given: given)
+    right, found = counted.works[0].counters, sampled(launch, elsewhere=elsewhere)
+    assert found.spread
+    assert not found.alike
+    assert found.counted < 256
+    for name in ("device_lines_read", "optimized_f32_add", "optimized_int_add"):
+        assert found.works[0].counters[name] == pytest.approx(right[name], rel=0.1)
+        first = sampled(launch).works[0].counters[name]
+        assert first < 0.1 * right[name], "the first programs say nothing of the others"
+
+
+def test_programs_all_over_the_grid_are_counted_without_what_finds_them() -> None:
+    """Of equal programs they count as the first one does, but for what a compiler joins."""
+    n = 512
+    a, b, c = (np.ones((n, n), np.float16) for _ in range(3))
+    named = {"a_ptr": a, "b_ptr": b, "c_ptr": c, "M": n, "N": n, "K": n}
+    sizes = {"BM": 32, "BN": 32, "BK": 16}
+    compiled = product_kernel.warmup(*named.values(), grid=(1,), **sizes)
+
+    def works(call: Any) -> Any:
+        with cost.counting() as counted:
+            call()
+        return counted.works
+
+    [alone] = works(lambda: compiled[(1, 1, 1)](*named.values()))
+    launch_at = launcher_of(compiled, named, (16, 16, 1), 8)
+    assert launch_at is not None
+    found = counted_elsewhere(alone, 8, launch_at, works)
+    for name in ("device_lines_read", "simdgroup_matrix_multiplies", "threadgroup_barriers", "optimized_int_add"):  # fmt: skip
+        assert found[name] == pytest.approx(8 * alone.counters[name], rel=0.01), name
+
+
+def test_places_lie_in_every_row_and_column() -> None:
+    for sizes in ((64, 64, 1), (30, 7, 5), (4096, 1, 1), (100, 3, 2)):
+        step = step_of(sizes, 16)
+        places = [step * i + step // 2 for i in range(16)]
+        assert places[-1] < sizes[0] * sizes[1] * sizes[2]
+        assert places[-1] > 0.8 * sizes[0] * sizes[1] * sizes[2]
+        assert len({place % sizes[0] for place in places}) == 16
+    assert step_of((5, 2, 1), 16) == 0
+
+
+def test_a_search_over_programs_that_differ_undoes_what_they_write() -> None:
+    x, out = np.ones(256 * 128, np.float32), np.full(256 * 128, 7, np.float32)
+    kernel = triton.autotune([Config({"BLOCK": 128}, num_warps=w) for w in (1, 4)], [])(
+        triangle_kernel
+    )
+    kernel[(200,)](x, out)
+    assert (out[200 * 128 :] == 7).all()
+    assert (out[: 200 * 128].reshape(200, 128) == np.arange(1, 201)[:, None]).all()
 
 
 @pytest.mark.parametrize("case", ["the number of programs", "atomics"])

@@ -535,3 +535,20 @@ def halvings_of_limits(limits, out):
     for _ in range(tl.load(limits + tl.program_id(0))):
         total += 2
     tl.store(out + tl.program_id(0), total)
+
+
+@triton.jit
+def narrow_kernel(x, out, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    v = tl.load(x + i)
+    tl.store(out + i, v.to(tl.float16).to(tl.float32))
+    tl.store(out + BLOCK + i, v.to(tl.bfloat16).to(tl.float32))
+
+
+def test_doubles_are_rounded_once() -> None:
+    ties = [1 + 2.0**-11, 1 + 2.0**-8, 65520.0, 2.0**-25, 1 + 3 * 2.0**-11, 0.0, 1e300, -1e-300]
+    x = np.array([v * (1 + e) for v in ties for e in (0.0, 2.0**-40, -(2.0**-40))])
+    x = np.resize(np.concatenate([x, -x]), 64)
+    same_as_on_host(
+        lambda x, out: narrow_kernel[(1,)](x, out, BLOCK=64), x, np.zeros(128, np.float32), rtol=0
+    )

@@ -565,3 +565,91 @@ def test_divided_numbers_stay_slices() -> None:
     x = mx.array(normal(60, 8))
     summary = graph(divided_kernel).summary(x, W=4, H=5, BLOCK=8, grid=(60,), outputs={"out": x})
     assert (summary.sliced, summary.gathered) == (2, 0)
+
+
+@triton_metal.jit
+def rows_kernel(x, y, out, n, KIND: tl.constexpr, BLOCK: tl.constexpr):
+    row = tl.program_id(0)
+    i = tl.arange(0, BLOCK)
+    inside = i < n
+    v = tl.load(x + row * n + i, inside, other=1.0)
+    w = tl.load(y + row * n + i, inside, other=1.0)
+    if KIND == "logarithm":
+        result = tl.where(inside, tl.log(v * v + 1.0) * w, 0.0)
+        result = result + tl.sum(result, 0)
+    elif KIND == "welford":
+        mean = 0.0
+        count = 0.0
+        result = v * 0
+        for step in range(4):
+            value = tl.load(x + step * n + i, inside, other=0.0)
+            count += 1
+            delta = value - mean
+            mean = mean + tl.sum(delta, 0) / count / n
+            result += delta * (value - mean) * w
+    elif KIND == "recurrent":
+        result = v * 0
+        for step in range(5):
+            value = tl.load(x + (step % 4) * n + i, inside, other=0.0)
+            result = tl.sigmoid(result * w + value)
+    elif KIND == "while":
+        result = v
+        step = 0
+        while step < 3:
+            result = result * w + v
+            step += 1
+    elif KIND == "branch":
+        result = v * w
+        if row % 2 == 0:
+            result = tl.exp(v) * w
+    elif KIND == "products":
+        result = v * 0 + 1
+        for step in range(row + 1):
+            result *= tl.load(x + step * n + i, inside, other=1.0) + w
+    elif KIND == "reductions":
+        result = v * tl.max(w, 0) + tl.min(v, 0) * w + tl.sum(v * w, 0)
+    elif KIND == "index":
+        result = v + tl.argmax(w, 0)
+    elif KIND == "bits":
+        bits = (i & row) ^ (v * 4).to(tl.int32) | (row << 2)
+        result = (bits >> (v > 0).to(tl.int32)).to(tl.float32) + v * (row != w.to(tl.int32))
+    elif KIND == "gather":
+        result = tl.gather(v, (i * 7 + 3) % n, 0) * w
+    tl.store(out + row * n + i, result, inside)
+
+
+ROWS = ["logarithm", "welford", "recurrent", "while", "branch", "products", "reductions", "index", "bits", "gather"]  # fmt: skip
+
+
+@pytest.mark.parametrize("size", [16, 13])
+@pytest.mark.parametrize("kind", ROWS)
+def test_transforms_of_rows(kind: str, size: int) -> None:
+    """Gradients agree with differences, vmap with one call after the other, and mx.compile with both."""
+    x, y, weight, direction = (mx.array(normal(4, size, seed=seed)) for seed in range(4))
+
+    def f(x: Any, y: Any) -> Any:
+        out = graph(rows_kernel)(x, y, n=size, KIND=kind, BLOCK=16, grid=(4,), outputs={"out": x})
+        return (out * weight).sum()
+
+    gradients = mx.grad(f, argnums=(0, 1))(x, y)
+    if kind != "bits":
+        for place, gradient in enumerate(gradients):
+            step = 1e-3 * direction
+            more, less = [x, y], [x, y]
+            more[place], less[place] = more[place] + step, less[place] - step
+            difference = float(f(*more) - f(*less)) / 2e-3
+            assert abs(difference - float((gradient * direction).sum())) < 2e-2 * max(
+                1, abs(difference)
+            )
+    compiled = mx.compile(mx.grad(f, argnums=(0, 1)))(x, y)
+    for one, other in zip(compiled, gradients, strict=True):
+        assert mx.allclose(one, other, rtol=1e-4, atol=1e-4)
+    for axes in ((0, 0), (0, None), (None, 0)):
+        first, second = (
+            mx.stack([array, other]) if axis == 0 else array
+            for array, other, axis in ((x, y, axes[0]), (y, x, axes[1]))
+        )
+        mapped = mx.vmap(f, in_axes=axes)(first, second)
+        for i in range(2):
+            one = f(first[i] if axes[0] == 0 else first, second[i] if axes[1] == 0 else second)
+            assert mx.allclose(mapped[i], one, rtol=1e-4, atol=1e-3)

@@ -200,8 +200,12 @@ def test_gradients_of_losses_far_apart(dtype: str) -> None:
         exact = Exact(hidden, weight, labels, "none", dtype, dloss=dloss)
         small = {"float16": 2.0**-24}.get(dtype, 0.0) * abs(dloss).max()
         dhidden, dweight = gradients("torch", function, arrays, dloss)
-        assert_near(dhidden, exact.dhidden, exact.dhidden_bound + small * np.abs(weight).sum(0), dtype)
-        assert_near(dweight, exact.dweight, exact.dweight_bound + small * np.abs(hidden).sum(0), dtype)
+        assert_near(
+            dhidden, exact.dhidden, exact.dhidden_bound + small * np.abs(weight).sum(0), dtype
+        )
+        assert_near(
+            dweight, exact.dweight, exact.dweight_bound + small * np.abs(hidden).sum(0), dtype
+        )
 
 
 @pytest.mark.own_route

@@ -2,7 +2,8 @@
 
 A program does the same whatever the size of the grid, unless it asks for that size or works with other programs through
 atomics: such launches are counted whole. Of all others the first programs are counted, of the innermost axis first, until they have
-executed enough instructions; the rest is taken to do as much. Nothing of this depends on the time that anything takes.
+executed enough instructions. Where programs from all over the grid do as much (`spread`), so does the rest; else it does what
+these do. Nothing of this depends on the time that anything takes.
 """
 
 from __future__ import annotations
@@ -15,10 +16,13 @@ from typing import Any
 
 from .measure import counting_apart
 from .model import Work
+from .spread import LaunchAt, counted_elsewhere, programs_for
 
 #: Instructions of lanes after which no further program is counted, and where programs differ.
 ENOUGH = 2_000_000
 ENOUGH_OF_DIFFERENT = 16_000_000
+#: Programs do as much as others if their means differ by no more than this.
+NEAR = 0.02
 #: What is not a sum over programs.
 _OF_ONE = ("registers_per_thread", "threadgroup_memory_bytes")
 #: What a Metal text has if its programs depend on each other or on the grid.
@@ -28,13 +32,14 @@ _WHOLE = ("threadgroups_per_grid", "atomic")
 @dataclass(frozen=True)
 class Sampled:
     """The works of a call's launches. ``counted`` of the ``programs`` of the only launch were counted; ``alike`` says whether
-    the first of these did as much as all of them.
+    the first of these did as much as all of them. ``spread`` says whether programs from all over the grid were counted.
     """
 
     works: tuple[Work, ...]
     counted: int
     programs: int
     alike: bool = True
+    spread: bool = False
 
     @property
     def is_whole(self) -> bool:
@@ -87,11 +92,13 @@ def sampled(
     launch: Callable[[Callable[[Any], Any]], Any],
     between: Callable[[], Any] = lambda: None,
     divisible: bool = True,
+    elsewhere: Callable[[tuple[int, int, int], int], LaunchAt | None] = lambda grid, count: None,
 ) -> Sampled:
     """Counts a launch on the host device, or a part of it.
 
     ``launch`` is given a function that turns a grid into the grid to launch, and launches. It is called several times, and ``between``
-    after each. ``divisible`` says whether a part may stand for the whole.
+    after each. ``divisible`` says whether a part may stand for the whole. ``elsewhere(grid, count)`` gives a launch of programs from all over
+    the grid, as `spread` says; without it, the first ones stand for all.
     """
     whole: list[tuple[int, int, int]] = []
 
@@ -101,19 +108,41 @@ def sampled(
             whole.append(sizes)
         return grid
 
-    def count(turn: Callable[[Any], Any]) -> tuple[Work, ...]:
+    def works_of(call: Callable[[], Any]) -> tuple[Work, ...]:
         try:
             with counting_apart() as counted:
-                launch(turn)
+                call()
         finally:
             between()
         return tuple(counted.works)
+
+    def count(turn: Callable[[Any], Any]) -> tuple[Work, ...]:
+        return works_of(lambda: launch(turn))
 
     if not divisible:
         works = count(all_of)
         programs = sum(work.programs for work in works)
         return Sampled(works, programs, programs)
+
+    def spread(found: Sampled, alone: Work, grid: tuple[int, int, int]) -> Sampled:
+        """What is found of the first programs, or, if these are not like the others, of programs from all over the grid."""
+        (work,) = found.works
+        mean = work.counters.get("lane_instructions", 0) / work.programs
+        places = programs_for(mean)
+        launch_at = elsewhere(grid, places)
+        if launch_at is None:
+            return found
+        other = counted_elsewhere(alone, places, launch_at, works_of)
+        found = dataclasses.replace(found, spread=True)
+        if abs(other.get("lane_instructions", 0) / places - mean) <= NEAR * mean:
+            return found
+        share = work.programs / places
+        counters = work.counters | {name: round(value * share) for name, value in other.items()}
+        work = dataclasses.replace(work, counters=counters)
+        return dataclasses.replace(found, works=(work,), counted=places, alike=False)
+
     most, before, differ = 1, 0.0, False
+    alone: Work | None = None
     while True:
 
         def part(grid: Any, most: int = most) -> Any:
@@ -130,10 +159,13 @@ def sampled(
         lanes = work.counters.get("lane_instructions", 0)
         mean = lanes / work.programs
         # The first program alone says nothing: it may have a border, or no neighbour before it.
-        differ = bool(before) and abs(mean - before) > 0.02 * mean
+        differ = bool(before) and abs(mean - before) > NEAR * mean
         enough = ENOUGH_OF_DIFFERENT if differ else ENOUGH
         if work.programs == programs:
             return Sampled(works, programs, programs)
+        alone = alone or work
         if lanes * 4 > enough and (before or lanes > enough):
-            return Sampled((scaled(work, programs),), work.programs, programs, not differ)
+            found = Sampled((work,), work.programs, programs, not differ)
+            found = spread(found, alone, whole[0])
+            return dataclasses.replace(found, works=(scaled(found.works[0], programs),))
         before, most = mean, most * 4

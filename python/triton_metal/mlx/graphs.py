@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import LaunchTypeError, LaunchValueError
 from ..tuples import flattened
-from .functional import prepared
 from .compiled_graphs import run_compiled
+from .functional import prepared
 from .graph_programs import Summary, program_of, run
 
 if TYPE_CHECKING:

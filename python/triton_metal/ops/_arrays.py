@@ -6,6 +6,7 @@ that of the package ml_dtypes. No framework is imported before one of its arrays
 
 from __future__ import annotations
 
+import functools
 import math
 import sys
 from typing import Any
@@ -48,11 +49,20 @@ def framework(x: Any) -> str:
     )
 
 
+#: The names of dtypes that arrays have had; those of three frameworks are not many.
+_names: dict[Any, str] = {}
+
+
 def dtype_name(x: Array) -> str:
     """The name of an array's dtype: "float16", "bfloat16", "float32", "int8", …"""
-    return str(x.dtype).removeprefix("torch.").removeprefix("mlx.core.")
+    found = _names.get(x.dtype)
+    if found is None:
+        found = str(x.dtype).removeprefix("torch.").removeprefix("mlx.core.")
+        _names[x.dtype] = found
+    return found
 
 
+@functools.cache
 def item_size(dtype: str) -> int:
     """The bytes of an element."""
     bits = "".join(each for each in dtype if each.isdigit())

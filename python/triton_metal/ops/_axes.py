@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 import triton_metal as triton
 import triton_metal.language as tl
 
-from ._arrays import item_size as item_size
 from ._arrays import Array, contiguous, dtype_name, is_torch, size_of
+from ._arrays import item_size as item_size
 
 
 def limits(dtype: str) -> tuple[float, float]:

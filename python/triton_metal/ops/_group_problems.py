@@ -9,49 +9,132 @@ import numpy as np
 
 from . import (
     activations,
+    attentions,
+    convolutions,
     cross_entropies,
+    indexing,
+    linear_cross_entropies,
     matmuls,
     norms,
+    quantized,
     reductions,
+    scaled_matmuls,
     scans,
     softmaxes,
     sorts,
 )
-from ._choices import asked, forced
-from ._groups import GROUPS
+from ._convolving import FILTER_GRADIENT
 from ._problems import numpy_dtype
 
 Call = Callable[[np.ndarray], Any]
 
 
-def _rows(call: Call, *lengths: int, count: int = 64) -> Callable[[str], Iterator[Callable[[], Any]]]:
+Calls = Callable[[str], Iterator[Callable[[], Any]]]
+
+
+def _zeros(dtype: str, *shape: int) -> np.ndarray:
+    return np.zeros(shape, numpy_dtype(dtype))
+
+
+def _rows(call: Call, *lengths: int, count: int = 64) -> Calls:
     """Calls on some rows of each length."""
 
     def calls(dtype: str) -> Iterator[Callable[[], Any]]:
         for length in lengths:
-            x = np.zeros((count, length), numpy_dtype(dtype))
+            x = _zeros(dtype, count, length)
             yield lambda x=x: call(x)
 
     return calls
 
 
-def _columns(call: Call, inner: int, *lengths: int) -> Callable[[str], Iterator[Callable[[], Any]]]:
-    """Calls on columns of each length."""
+def _columns(call: Call, *sizes: tuple[int, int]) -> Calls:
+    """Calls on columns: how many side by side, and their length."""
 
     def calls(dtype: str) -> Iterator[Callable[[], Any]]:
-        for length in lengths:
-            x = np.zeros((16, length, inner), numpy_dtype(dtype))
+        for inner, length in sizes:
+            x = _zeros(dtype, 16, length, inner)
             yield lambda x=x: call(x)
 
     return calls
 
 
-def _vectors(transposed: bool, *sizes: tuple[int, int]) -> Callable[[str], Iterator[Callable[[], Any]]]:
+def _vectors(transposed: bool, *sizes: tuple[int, int]) -> Calls:
     def calls(dtype: str) -> Iterator[Callable[[], Any]]:
         for n, k in sizes:
-            x = np.zeros((1, k), numpy_dtype(dtype))
-            w = np.zeros((n, k) if transposed else (k, n), numpy_dtype(dtype))
+            x, w = _zeros(dtype, 1, k), _zeros(dtype, *((n, k) if transposed else (k, n)))
             yield lambda x=x, w=w: matmuls.matmul(x, w, transpose_b=transposed)
+
+    return calls
+
+
+def _few_rows(mode: str, bits: int, transposed: bool) -> Calls:
+    def calls(dtype: str) -> Iterator[Callable[[], Any]]:
+        group = 64 if mode == "affine" else 32
+        for k in (256, 1024):
+            rows, columns = (64, k) if transposed else (k, 64)
+            w = np.zeros((rows, columns * bits // 32), np.uint32)
+            scales = _zeros(dtype if mode == "affine" else "uint8", rows, columns // group)
+            biases = scales if mode == "affine" else None
+            how = {"transpose": transposed, "bits": bits, "group_size": group, "mode": mode}
+            x = _zeros(dtype, 1, k)
+            yield lambda x=x, w=w, s=scales, b=biases, how=how: quantized.quantized_matmul(
+                x, w, s, b, **how
+            )
+
+    return calls
+
+
+def _convolutions(inputs: tuple[int, ...], filters: bool) -> Calls:
+    def calls(dtype: str) -> Iterator[Callable[[], Any]]:
+        for outputs in (32, 64):
+            for n, taps in ((n, taps) for n in inputs for taps in (1, 3)):
+                x, w = _zeros(dtype, 1, 24, 24, n), _zeros(dtype, outputs, taps, taps, n)
+                if filters:
+                    dy = _zeros(dtype, 1, 24, 24, outputs)
+                    how = ([1, 1], [taps // 2] * 2, [1, 1], 1, False, True)
+                    shape = [outputs, taps, taps, n]
+                    yield lambda x=x, dy=dy, shape=shape, how=how: FILTER_GRADIENT(
+                        x, dy, shape, *how
+                    )
+                else:
+                    yield lambda x=x, w=w: convolutions.conv2d(x, w)
+
+    return calls
+
+
+def _attention(width: int) -> Calls:
+    def calls(dtype: str) -> Iterator[Callable[[], Any]]:
+        for keys in (64, 256):
+            q, k = _zeros(dtype, 1, 1, 64, width), _zeros(dtype, 1, 1, keys, width)
+            yield lambda q=q, k=k: attentions.attention(q, k, k)
+
+    return calls
+
+
+def _linear_losses(dtype: str) -> Iterator[Callable[[], Any]]:
+    for width in (64, 256):
+        x, w, labels = _zeros(dtype, 64, width), _zeros(dtype, 64, width), np.zeros(64, np.int32)
+        yield lambda x=x, w=w, labels=labels: linear_cross_entropies.linear_cross_entropy(
+            x, w, labels
+        )
+
+
+def _scaled(a_format: str, b_format: str) -> Calls:
+    def calls(_: str) -> Iterator[Callable[[], Any]]:
+        for m in (16, 64):
+            for k in (128, 512):
+                operands, scales = [], []
+                for rows, form in ((m, a_format), (64, b_format)):
+                    each = 2 if form == "mxfp4" else 1
+                    is_float = form == "float16"
+                    operands.append(_zeros(form if is_float else "uint8", rows, k // each))
+                    scales.append(None if is_float else _zeros("uint8", rows, k // 32))
+                forms = {"b_format": b_format}
+                if a_format != "float16":
+                    forms["a_format"] = a_format
+                yield lambda o=operands, s=scales, f=forms: scaled_matmuls.scaled_matmul(
+                    *o, *s, **f
+                )
 
     return calls
 
@@ -73,8 +156,29 @@ def _loss_backward(x: np.ndarray) -> Any:
 
 _SHORT, _LONG = (128, 512, 2048, 8192), (24_576, 65_536)
 
-#: By the kernel and what its kinds have behind the dtype: calls of a dtype whose launches are of this kind.
-PROBLEMS: Mapping[str, Callable[[str], Iterator[Callable[[], Any]]]] = {
+_SHORT, _LONG = (128, 512, 2048, 8192), (24_576, 65_536)
+
+
+def _both(*calls: Calls) -> Calls:
+    """The calls of several."""
+
+    def joined(dtype: str) -> Iterator[Callable[[], Any]]:
+        for each in calls:
+            yield from each(dtype)
+
+    return joined
+
+
+def _gradients_of_norms(*counts: int) -> Calls:
+    return _both(*(_rows(_norm_backward, 128, 512, 2048, count=count) for count in counts))
+
+
+def _losses(x: np.ndarray) -> Any:
+    return cross_entropies.cross_entropy(x, _labels(x))
+
+
+#: By the kernel and its kind without the dtype: calls of a dtype whose launches are of this kind.
+PROBLEMS: Mapping[str, Calls] = {
     "activation_kernel": _rows(activations.gelu, 1024),
     "activation_backward_kernel": _rows(
         lambda x: activations._ACTIVATION_BACKWARD(x, x, "gelu"), 1024
@@ -91,45 +195,62 @@ PROBLEMS: Mapping[str, Callable[[str], Iterator[Callable[[], Any]]]] = {
     "norm_kernel True": _rows(norms.layer_norm, *_SHORT),
     "norm_kernel False": _rows(norms.rms_norm, *_SHORT),
     "long_norm_kernel": _rows(norms.layer_norm, *_LONG),
-    "norm_backward_kernel": _rows(_norm_backward, 128, 512, 2048, count=4),
-    "row_sums_kernel": _rows(lambda x: cross_entropies.cross_entropy(x, _labels(x)), *_SHORT),
-    "long_row_sums_kernel": _rows(
-        lambda x: cross_entropies.cross_entropy(x, _labels(x)), *_LONG
-    ),
+    "norm_backward_kernel": _gradients_of_norms(1, 3),
+    "column_sums_kernel": _gradients_of_norms(64, 1024),
+    "row_sums_kernel": _rows(_losses, *_SHORT),
+    "long_row_sums_kernel": _rows(_losses, *_LONG),
     "cross_entropy_backward_kernel": _rows(_loss_backward, 128, 512, 1024),
-    "reduce_kernel rows": _rows(lambda x: reductions.sum(x, 1), 32, 500, 1024, 2000, 8192),
-    "reduce_kernel columns": _columns(lambda x: reductions.sum(x, 1), 512, 16, 64, 200),
-    "centred_kernel rows": _rows(lambda x: reductions.var(x, 1), 128, 512, 4096),
-    "place_kernel rows": _rows(lambda x: scans.argmax(x, 1), 32, 500, 1024, 4096),
-    "place_kernel columns": _columns(lambda x: scans.argmax(x, 1), 512, 16, 64),
+    "tiles_kernel": _linear_losses,
+    "reduce_kernel rows": _rows(lambda x: reductions.sum(x, 1), 500, 1024, 2000, 8192),
+    "reduce_kernel rows several": _both(
+        _rows(lambda x: reductions.sum(x, 1), 120),
+        _rows(lambda x: reductions.sum(x, 1), 500, 900, 2100, count=256),
+    ),
+    "reduce_kernel rows many": _rows(lambda x: reductions.sum(x, 1), 20, 32, 64),
+    "reduce_kernel columns": _columns(
+        lambda x: reductions.sum(x, 1), (512, 16), (512, 64), (512, 200), (150, 32), (64, 100)
+    ),
+    "centred_kernel rows": _rows(lambda x: reductions.var(x, 1), 512, 2048, 4096),
+    "centred_kernel rows several": _both(
+        _rows(lambda x: reductions.var(x, 1), 128, 256),
+        _rows(lambda x: reductions.logsumexp(x, 1), 128, 256),
+    ),
+    "centred_kernel rows many": _both(
+        _rows(lambda x: reductions.var(x, 1), 32, 64),
+        _rows(lambda x: reductions.logsumexp(x, 1), 32, 64),
+    ),
+    "place_kernel rows": _rows(lambda x: scans.argmax(x, 1), 500, 1024, 4096),
+    "place_kernel rows several": _both(
+        _rows(lambda x: scans.argmax(x, 1), 64),
+        _rows(lambda x: scans.argmax(x, 1), 500, 900, count=256),
+    ),
+    "place_kernel rows many": _rows(lambda x: scans.argmax(x, 1), 16, 32),
+    "place_kernel columns": _columns(lambda x: scans.argmax(x, 1), (512, 16), (512, 64), (64, 100)),
     "scan_kernel": _rows(lambda x: scans.cumsum(x, 1), 128, 512, 2048, 8192),
     "sort_kernel": _rows(lambda x: sorts.sort(x, 1), 128, 512, 2048),
-    "vector_along_rows_kernel": _vectors(True, (64, 256), (64, 1024)),
-    "vector_along_columns_kernel": _vectors(False, (512, 256), (512, 1024), (4096, 256)),
-}  # fmt: skip
-
-
-def observed(kind: str) -> Iterator[tuple[tuple[int, ...], int, Any]]:
-    """The sizes of a launch of this kind, its SIMD-groups and its work, for calls of several sizes and all SIMD-groups."""
-    from ..errors import TritonError
-    from ._table_counts import counted
-
-    kernel, dtype, *more = kind.split()
-    for call in PROBLEMS[" ".join([kernel, *more])](dtype):
-        with forced(GROUPS.name, (0,)), asked() as questions:
-            counted(call)
-        sizes = next((q[2] for q in questions if q[:2] == (GROUPS.name, kind)), None)
-        if sizes is None:
-            continue
-        for (warps,) in GROUPS.grid(kind, sizes):
-            if sizes[1] > 2048 * warps:
-                continue  # more than 64 numbers of a thread
-            try:
-                with forced(GROUPS.name, (warps,)), asked() as questions:
-                    works = counted(call)
-            except TritonError:
-                continue
-            names = [q[1] for q in questions if q[0] == GROUPS.name]
-            of_kernel = [work for work, _ in works if work.kernel == kernel]
-            place = [name for name in names if name.split()[0] == kernel].index(kind)
-            yield sizes, warps, of_kernel[place]
+    "take_kernel False": _rows(
+        lambda x: indexing.take(x, np.zeros(64, np.int32), 0), 16, 128, 512, 1024
+    ),
+    "vector_along_rows_kernel even": _vectors(True, (64, 256), (64, 1024)),
+    "vector_along_rows_kernel ragged": _vectors(True, (64, 255), (64, 1023)),
+    "vector_along_columns_kernel even": _vectors(False, (512, 256), (512, 1024), (4096, 256)),
+    "vector_along_columns_kernel ragged": _vectors(False, (511, 256), (511, 1024), (4095, 256)),
+    "word_vector_kernel affine4": _few_rows("affine", 4, True),
+    "word_vector_kernel mxfp44": _few_rows("mxfp4", 4, True),
+    "byte_vector_kernel affine8": _few_rows("affine", 8, True),
+    "byte_vector_kernel mxfp88": _few_rows("mxfp8", 8, True),
+    "convolution_kernel tile8": _convolutions((8,), False),
+    "convolution_kernel tile16": _convolutions((16, 48), False),
+    "convolution_kernel tile32": _convolutions((32, 64), False),
+    "convolution_kernel flat": _convolutions((3,), False),
+    "filter_gradient_kernel tile": _convolutions((32, 64), True),
+    "filter_gradient_kernel flat": _convolutions((3,), True),
+    "attention_kernel 32": _attention(32),
+    "attention_kernel 64": _attention(64),
+    "attention_kernel 64+": _attention(96),
+    "attention_kernel 128": _attention(128),
+    "attention_kernel 256": _attention(256),
+    "scaled_matmul_kernel e2m1:e2m1": _scaled("mxfp4", "mxfp4"),
+    "scaled_matmul_kernel e4m3:e4m3": _scaled("mxfp8", "mxfp8"),
+    "scaled_matmul_kernel fp16:e2m1": _scaled("float16", "mxfp4"),
+}

@@ -15,12 +15,12 @@ from ..cost.sampling import part_of
 from ..devices.selection import device
 from ..devices.target import APPLE10
 from ..errors import LaunchValueError, TritonError
-from ._choices import Config, Entry, forced
+from ._choices import Config, Entry, asked, forced
 from ._family import Family
-from ._groups import GROUPS, weights
+from ._group_problems import PROBLEMS as GROUP_PROBLEMS
+from ._groups import DTYPES, GROUPS, weights
 from ._launch import turned_grids
 from ._problems import PROBLEMS
-
 
 #: Kernels whose programs share the work by how many they are: each does more of it in a part of the grid, which says nothing.
 SHARING = ("decode_kernel", "norm_backward_kernel", "weight_gradients_kernel")
@@ -83,32 +83,55 @@ def entry_of(family: Family, kind: str, config: Config) -> Entry:
     )
 
 
-def coefficients(kind: str) -> tuple[Entry, ...]:
-    """The entries of `Groups`: what a program does of each term, by least squares over launches of several sizes and SIMD-groups."""
-    from ._group_problems import observed
-
-    seen = [(sizes, warps, work) for sizes, warps, work in observed(kind)]
-    found = []
-    for several in (0, 1):
-        rows, sums, each, registers = [], [], [], []
-        for (_, tile, steps, *_), warps, work in seen:
-            if several != (warps > 1):
-                continue
-            row = np.array(weights(warps, tile, steps))
-            # Each is to be right in proportion to what it does in all.
-            scale = 1.0 / (tile * steps + 64.0 * warps * steps)
-            rows.append(row * scale)
-            sums.append(np.array(sums_of(work)) / work.programs * scale)
-            each.append((1.0, tile / (32 * warps)))
-            registers.append(work.registers)
-        if not rows:
+def observed(kind: str) -> Iterator[tuple[tuple[int, ...], int, Any]]:
+    """The sizes of a launch of this kind, its SIMD-groups and its work, for calls of several sizes and all SIMD-groups."""
+    kernel, *words = kind.split()
+    dtype = words[0] if words[0] in DTYPES else "float32"
+    own = " ".join([kernel, *(word for word in words if word != dtype)])
+    for call in GROUP_PROBLEMS[own](dtype):
+        with forced(GROUPS.name, (0,)), asked() as questions:
+            counted(call)
+        sizes = next((q[2] for q in questions if q[:2] == (GROUPS.name, kind)), None)
+        if sizes is None:
             continue
-        terms, *_ = np.linalg.lstsq(np.array(rows), np.array(sums), rcond=1e-9)
-        (base, one), *_ = np.linalg.lstsq(np.array(each), np.array(registers), rcond=1e-9)
-        for place, term in enumerate(terms):
-            places = (max(base, 0.0), 0.0, max(one, 0.0), 0.0)[place]
-            each_term = Sums(*(_rounded(value) for value in term))
-            found.append(Entry((several, place), 32, float(f"{places:.4g}"), 0, False, False, 0.0, 0.0, each_term, Sums()))
+        for (warps,) in GROUPS.grid(kind, sizes):
+            if sizes[1] > 2048 * warps:
+                continue  # more than 64 numbers of a thread
+            try:
+                with forced(GROUPS.name, (warps,)), asked() as questions:
+                    works = counted(call)
+            except TritonError:
+                continue
+            names = [q[1] for q in questions if q[0] == GROUPS.name]
+            of_kernel = [work for work, _ in works if work.kernel == kernel]
+            place = [name for name in names if name.split()[0] == kernel].index(kind)
+            yield sizes, warps, of_kernel[place]
+
+
+def coefficients(kind: str) -> tuple[Entry, ...]:
+    """The entries of `Groups`: what a program does of each term, by least squares over launches of several sizes."""
+    seen = list(observed(kind))
+    found = []
+    for warps in dict.fromkeys(warps for _, warps, _ in seen):
+        own = [(sizes, work) for sizes, each, work in seen if each == warps]
+        sizes = np.array([each[1:3] for each, _ in own], float)
+        rows = np.array([weights(tile, steps) for tile, steps in sizes])
+        sums = np.array([np.array(sums_of(work)) / work.programs for _, work in own])
+        several = [len(set(column)) > 1 for column in sizes.T]
+        terms = np.zeros((rows.shape[1], sums.shape[1]))
+        used = [0, *([1] if any(several) else []), *([2] if all(several) else [])]
+        # Each launch is to be right in proportion to what it does in all.
+        scale = 1.0 / (rows[:, 1:2] + 64.0 * warps)
+        terms[used] = np.linalg.lstsq(rows[:, used] * scale, sums * scale, rcond=1e-9)[0]
+        each = sizes[:, 0] / (32 * warps)
+        registers = np.array([work.registers for _, work in own], float)
+        slope = max(0.0, np.polyfit(each, registers, 1)[0]) if several[0] else 0.0
+        base = max(0.0, float(np.mean(registers - slope * each)))
+        once, number, step = (Sums(*map(_rounded, term)) for term in terms)
+        core = (32 * warps, _rounded(base), 0, False, False, 0.0, _rounded(slope))
+        found.append(Entry((warps, 0), *core, once, number))
+        if any(step):
+            found.append(Entry((warps, 1), 32, 0.0, 0, False, False, 0.0, 0.0, step, Sums()))
     return tuple(found)
 
 

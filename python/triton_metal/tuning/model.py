@@ -10,6 +10,7 @@ from .. import knobs
 from ..arguments import is_descriptor
 from ..cost import Chip, Sampled, bound, chip, full_name, ranking_chip, sampled
 from ..cost.sampling import is_divisible
+from ..cost.spread import LaunchAt, launcher_of
 from ..devices.base import Device
 from ..errors import LaunchTypeError, LaunchValueError
 from ..launcher import CompiledKernel
@@ -20,6 +21,8 @@ from .key import has_shape
 #: The chip of rankings where there is no Apple GPU and nobody names one.
 DEFAULT_CHIP = "M1"
 VARIABLE = "TRITON_METAL_CHIP"
+#: If programs all over the grid are like the first ones in so many configurations, they are in the others: one more text each is saved.
+ALIKE = 2
 #: Options that grids cannot see.
 _UNSEEN = ("num_stages", "num_ctas", "maxnreg")
 
@@ -71,6 +74,7 @@ class Model:
     def __init__(self, gpu: Chip) -> None:
         self.chip = gpu
         self._known: dict[tuple[str, str], tuple[float, Sampled]] = {}
+        self._alike = 0
 
     def estimate(
         self, config: Config, launch: Callable[..., Any], named: Mapping[str, Any]
@@ -93,8 +97,13 @@ class Model:
             for value, before in kept:
                 arrays.restore(value, before)
 
+        def elsewhere(grid: tuple[int, int, int], count: int) -> LaunchAt | None:
+            return launcher_of(compiled, named, grid, count) if self._alike < ALIKE else None
+
         divisible = same is not None and is_divisible(compiled)
-        found = sampled(lambda turn: launch(False, turn), restore, divisible)
+        found = sampled(lambda turn: launch(False, turn), restore, divisible, elsewhere)
+        if found.spread:
+            self._alike = self._alike + 1 if found.alike else 0
         estimate = math.fsum(bound(self.chip, work).estimate for work in found.works) * 1e6
         if same is not None:
             self._known[same] = estimate, found

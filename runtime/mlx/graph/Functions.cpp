@@ -2,6 +2,7 @@
 
 #include "mlx/device.h"
 #include "mlx/ops.h"
+#include "mlx/transforms.h"
 
 namespace triton_metal::graph {
 
@@ -16,6 +17,35 @@ mx::Dtype unsignedOf(mx::Dtype dtype) {
   default:
     return mx::uint64;
   }
+}
+
+/// An operand with the sizes of both, mapped where either is.
+static mx::array mapped(const mx::array &x, const mx::array &other) {
+  return x.is_tracer() || other.is_tracer() ? mx::where(mx::array(true), x, other) : x;
+}
+
+mx::array notEqual(const mx::array &x, const mx::array &y, mx::StreamOrDevice stream) {
+  return mx::logical_not(mx::equal(x, y, stream), stream);
+}
+
+mx::array bitwiseAnd(const mx::array &x, const mx::array &y, mx::StreamOrDevice stream) {
+  return mx::bitwise_and(mapped(x, y), mapped(y, x), stream);
+}
+
+mx::array bitwiseOr(const mx::array &x, const mx::array &y, mx::StreamOrDevice stream) {
+  return mx::bitwise_or(mapped(x, y), mapped(y, x), stream);
+}
+
+mx::array bitwiseXor(const mx::array &x, const mx::array &y, mx::StreamOrDevice stream) {
+  return mx::bitwise_xor(mapped(x, y), mapped(y, x), stream);
+}
+
+mx::array leftShift(const mx::array &x, const mx::array &y, mx::StreamOrDevice stream) {
+  return mx::left_shift(mapped(x, y), mapped(y, x), stream);
+}
+
+mx::array rightShift(const mx::array &x, const mx::array &y, mx::StreamOrDevice stream) {
+  return mx::right_shift(mapped(x, y), mapped(y, x), stream);
 }
 
 mx::array asUnsigned(const mx::array &x) {
@@ -40,6 +70,16 @@ mx::array asExactFloats(const mx::array &integers) {
   return result;
 }
 
+mx::array asOddFloats(const mx::array &doubles) {
+  mx::array nearest = mx::astype(doubles, mx::float32), back = mx::astype(nearest, mx::float64);
+  mx::array bits = mx::view(nearest, mx::int32), one(1, mx::int32);
+  mx::array isEven = mx::equal(mx::bitwise_and(bits, one), mx::array(0, mx::int32));
+  mx::array isRounded = mx::logical_and(mx::not_equal(back, doubles), mx::isfinite(nearest));
+  mx::array isBelow = mx::less(mx::abs(back), mx::abs(doubles));
+  mx::array odd = mx::where(isBelow, mx::add(bits, one), mx::subtract(bits, one));
+  return mx::view(mx::where(mx::logical_and(isRounded, isEven), odd, bits), mx::float32);
+}
+
 namespace {
 
 mx::array number(double value, const mx::array &like) {
@@ -61,8 +101,7 @@ mx::array quotient(const mx::array &x, const mx::array &y) {
   // Rounded toward zero, however floor_divide rounds: the quotient of magnitudes.
   mx::array ux = asUnsigned(mx::abs(x)), uy = asUnsigned(mx::abs(safe));
   mx::array magnitude = mx::view(mx::floor_divide(ux, uy), x.dtype());
-  mx::array isNegative =
-      mx::not_equal(mx::less(x, integer(0, x)), mx::less(safe, integer(0, safe)));
+  mx::array isNegative = notEqual(mx::less(x, integer(0, x)), mx::less(safe, integer(0, safe)));
   mx::array result = mx::where(isNegative, mx::subtract(integer(0, x), magnitude), magnitude);
   return mx::where(minusOne, mx::subtract(integer(0, x), x), result);
 }
@@ -216,19 +255,19 @@ const std::unordered_map<std::string, Function> &functions() {
       {"arith.minimumf", binary(mx::minimum)},
       {"arith.maxnumf", withoutNan(mx::maximum)},
       {"arith.minnumf", withoutNan(mx::minimum)},
-      {"arith.addi", onTruths(mx::not_equal, mx::add)},
-      {"arith.subi", onTruths(mx::not_equal, mx::subtract)},
+      {"arith.addi", onTruths(notEqual, mx::add)},
+      {"arith.subi", onTruths(notEqual, mx::subtract)},
       {"arith.muli", onTruths(mx::logical_and, mx::multiply)},
       {"arith.divsi", [](const Arrays &x) { return quotient(x[0], x[1]); }},
       {"arith.remsi", [](const Arrays &x) { return remainderOf(x[0], x[1]); }},
       {"arith.divui", onUnsigned([](const Arrays &x) { return quotient(x[0], x[1]); })},
       {"arith.remui", onUnsigned([](const Arrays &x) { return remainderOf(x[0], x[1]); })},
-      {"arith.andi", onTruths(mx::logical_and, mx::bitwise_and)},
-      {"arith.ori", onTruths(mx::logical_or, mx::bitwise_or)},
-      {"arith.xori", onTruths(mx::not_equal, mx::bitwise_xor)},
-      {"arith.shli", binary(mx::left_shift)},
-      {"arith.shrsi", binary(mx::right_shift)},
-      {"arith.shrui", onUnsigned([](const Arrays &x) { return mx::right_shift(x[0], x[1]); })},
+      {"arith.andi", onTruths(mx::logical_and, bitwiseAnd)},
+      {"arith.ori", onTruths(mx::logical_or, bitwiseOr)},
+      {"arith.xori", onTruths(notEqual, bitwiseXor)},
+      {"arith.shli", binary(leftShift)},
+      {"arith.shrsi", binary(rightShift)},
+      {"arith.shrui", onUnsigned([](const Arrays &x) { return rightShift(x[0], x[1]); })},
       {"arith.maxsi", binary(mx::maximum)},
       {"arith.minsi", binary(mx::minimum)},
       {"arith.maxui", onUnsigned([](const Arrays &x) { return mx::maximum(x[0], x[1]); })},

@@ -38,7 +38,7 @@ public:
       int initial = loop.operands[i + 3];
       note(body.arguments[i + 1], bufferOf(initial));
     }
-    defineAll(body);
+    forEachResult(loop, [&](int number) { defined.insert(number); });
     for (size_t i = 0; i < numOperations; ++i)
       forEachOperand(operations[i], [&](int number) { use(i, number); });
     for (size_t i = 0; i < numCarried; ++i)
@@ -74,16 +74,6 @@ private:
     ++useCount[number];
     if (auto found = producer.find(number); found != producer.end())
       uses[node].push_back(found->second);
-  }
-
-  void defineAll(const Block &block) {
-    defined.insert(block.arguments.begin(), block.arguments.end());
-    for (const Operation &op : block.operations) {
-      defined.insert(op.results.begin(), op.results.end());
-      for (const std::optional<Block> &region : op.regions)
-        if (region)
-          defineAll(*region);
-    }
   }
 
   /// The buffers of pointers that are made in the loop. A pointer may have another buffer in each
@@ -322,6 +312,19 @@ void forEachOperand(const Operation &op, const std::function<void(int)> &visit) 
     if (region)
       for (const Operation &inner : region->operations)
         forEachOperand(inner, visit);
+}
+
+void forEachResult(const Operation &op, const std::function<void(int)> &visit) {
+  for (int number : op.results)
+    visit(number);
+  for (const std::optional<Block> &region : op.regions) {
+    if (!region)
+      continue;
+    for (int number : region->arguments)
+      visit(number);
+    for (const Operation &inner : region->operations)
+      forEachResult(inner, visit);
+  }
 }
 
 LoopPlan planLoop(const Operation &loop, const std::function<int(int)> &bufferOf,

@@ -46,6 +46,9 @@ struct LoopPlan {
 LoopPlan planLoop(const Operation &loop, const std::function<int(int)> &bufferOf,
                   const std::function<bool(int)> &isZero);
 
+/// Calls a function with each number that the operation makes, also in its regions.
+void forEachResult(const Operation &op, const std::function<void(int)> &visit);
+
 /// Calls a function with each number that the operation takes, also in its regions.
 void forEachOperand(const Operation &op, const std::function<void(int)> &visit);
 

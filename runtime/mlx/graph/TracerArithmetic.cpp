@@ -170,7 +170,7 @@ static mx::array comparedIntegers(int64_t predicate, const mx::array &x, const m
   case 0:
     return mx::equal(x, y);
   case 1:
-    return mx::not_equal(x, y);
+    return notEqual(x, y);
   case 2:
     return mx::less(x, y);
   case 3:
@@ -197,7 +197,7 @@ static mx::array comparedFloats(int64_t predicate, const mx::array &x, const mx:
   case 5:
     return mx::less_equal(x, y);
   case 6:
-    return mx::logical_and(mx::not_equal(x, y), mx::logical_not(unordered()));
+    return mx::logical_and(notEqual(x, y), mx::logical_not(unordered()));
   case 7:
     return mx::logical_not(unordered());
   case 8:
@@ -211,7 +211,7 @@ static mx::array comparedFloats(int64_t predicate, const mx::array &x, const mx:
   case 12:
     return mx::logical_not(mx::greater(x, y));
   case 13:
-    return mx::not_equal(x, y);
+    return notEqual(x, y);
   default:
     return unordered();
   }
@@ -349,6 +349,8 @@ static mx::array converted(const Operation &op, const Type &from, const Type &to
     return mx::not_equal(mx::bitwise_and(x, mx::array(1, x.dtype())), mx::array(0, x.dtype()));
   if (op.name == "arith.fptosi" || op.name == "arith.fptoui")
     return toInteger(x, to, op.name == "arith.fptoui");
+  if (x.dtype() == mx::float64 && to.isFloat() && to.width() == 16)
+    return mx::astype(asOddFloats(x), to.dtype());
   return mx::astype(x, to.dtype());
 }
 

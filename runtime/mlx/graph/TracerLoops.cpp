@@ -299,14 +299,8 @@ void Tracer::runSteps(RaisedLoop &loop, const LoopGroup &group) {
   };
   for (size_t i : group.operations)
     forEachOperand(body.operations[i], take);
-  auto isMade = [&](int number) {
-    for (size_t i : group.operations)
-      if (std::find(body.operations[i].results.begin(), body.operations[i].results.end(), number) !=
-          body.operations[i].results.end())
-        return true;
-    return false;
-  };
-  std::erase_if(others, [&](const auto &entry) { return isMade(entry.first); });
+  for (size_t i : group.operations)
+    forEachResult(body.operations[i], [&](int number) { others.erase(number); });
   for (size_t i : group.carried) {
     others.erase(body.arguments[i + 1]);
     loop.results[i] = loop.initial[i];

@@ -1,6 +1,7 @@
 // Loads and stores: slices of a buffer where the places are a box, gathers and scatters otherwise.
 
 #include "runtime/mlx/graph/Box.h"
+#include "runtime/mlx/graph/Functions.h"
 #include "runtime/mlx/graph/Steps.h"
 #include "runtime/mlx/graph/Tracer.h"
 #include "runtime/mlx/graph/Window.h"
@@ -343,13 +344,13 @@ void Tracer::runAtomicRmw(const Operation &op) {
     result = mx::scatter(longer, flat, numbers, 0);
     break;
   case And:
-    result = put(mx::bitwise_and(found, whole(value, extents)));
+    result = put(bitwiseAnd(found, whole(value, extents)));
     break;
   case Or:
-    result = put(mx::bitwise_or(found, whole(value, extents)));
+    result = put(bitwiseOr(found, whole(value, extents)));
     break;
   default:
-    result = put(mx::bitwise_xor(found, whole(value, extents)));
+    result = put(bitwiseXor(found, whole(value, extents)));
     break;
   }
   if (size == 0)

@@ -141,7 +141,8 @@ std::optional<Value> Tracer::loadRows(const Operation &op, const Value &pointer,
       mx::astype(mask && other ? mx::reshape(other->array(), {}) : mx::array(0), type.dtype());
   rows = mx::astype(rows, type.dtype());
   if (row.length() != row.size)
-    rows = mx::pad(rows, {{0, 0}, {int(row.low), int(row.size - row.high)}}, filling);
+    rows = surrounded(rows, 1, static_cast<int>(row.low), static_cast<int>(row.size - row.high),
+                      filling);
   // The axes that choose rows, in their order, then those of a row.
   mx::Shape shape;
   std::vector<int> place(rank);

@@ -91,23 +91,28 @@ static mx::array filled(const Box &box) {
   }
   if (!isAnyCut)
     return box.inside;
-  if (box.outside.size() == 1)
+  // MLX's pad has no gradient for what it pads with.
+  if (box.outside.size() == 1 && box.isOutsideKnown)
     return mx::pad(box.inside, widths, mx::reshape(box.outside, {}));
-  // The outside changes along other groups than the one that is cut.
-  size_t cut = 0;
-  while (box.groups[cut].length() == box.groups[cut].size)
-    ++cut;
-  std::vector<mx::array> parts;
-  auto addOutside = [&](int length) {
-    mx::Shape shape = box.inside.shape();
-    shape[cut] = length;
-    if (length > 0)
-      parts.push_back(mx::broadcast_to(box.outside, shape));
+  mx::array whole = box.inside;
+  for (size_t i = 0; i < widths.size(); ++i)
+    whole = surrounded(whole, i, widths[i].first, widths[i].second, box.outside);
+  return whole;
+}
+
+mx::array surrounded(const mx::array &array, size_t axis, int low, int high,
+                     const mx::array &outside) {
+  std::vector<mx::array> parts = {array};
+  auto outsideOf = [&](int length) {
+    mx::Shape shape = array.shape();
+    shape[axis] = length;
+    return mx::broadcast_to(outside, shape);
   };
-  addOutside(widths[cut].first);
-  parts.push_back(box.inside);
-  addOutside(widths[cut].second);
-  return mx::concatenate(parts, static_cast<int>(cut));
+  if (low > 0)
+    parts.insert(parts.begin(), outsideOf(low));
+  if (high > 0)
+    parts.push_back(outsideOf(high));
+  return parts.size() == 1 ? array : mx::concatenate(parts, static_cast<int>(axis));
 }
 
 mx::array toTile(const Box &box, const Extents &extents) {

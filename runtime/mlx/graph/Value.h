@@ -89,6 +89,10 @@ struct Sum {
   std::vector<Affine> conditions;
 };
 
+/// The array with more of `outside` before and behind its elements along an axis.
+mx::array surrounded(const mx::array &array, size_t axis, int low, int high,
+                     const mx::array &outside);
+
 /// The box as an array that has the axes of a tile.
 mx::array toTile(const Box &box, const Extents &extents);
 
