@@ -154,7 +154,8 @@ and its place; longer rows are merged block by block. Rows whose results are pla
 
 What MLX composes of several kernels stands with all of them: log-softmax, variance, deviation, length, cross entropy. Its `nn.silu` and `nn.gelu` are one kernel that `mx.compile` makes: ours for
 `tests/python/mlx_kernels` has the same functors of MLX's. There a division is one *float*, where ours is one of *functions*, and halves are not converted for each operation, where ours are
-computed in float32 and rounded once. Variance of long rows reads them once, by a threadgroup with two barriers; MLX reads them seven times. In log-softmax each thread takes the logarithm of the sum, and x - max is kept beside it, which is exact where x is
+computed in float32 and rounded once. Variance of long rows reads them once, by a threadgroup with two barriers; MLX reads them seven times. Logarithms, sines and cosines
+are polynomials in our text ([arithmetic.md](arithmetic.md)) and count as *float*, where MLX's are *functions*: in rope, and in log-softmax, where each thread takes the logarithm of the sum, and x - max is kept beside it, which is exact where x is
 large. `take` asks whether an index is in the array, which MLX does not. Sums at indices sort the indices, so that the result is the same each time; MLX adds by atomic operations.
 
 Small and ragged matrix products have twice as many SIMD-groups as MLX's, or more: the model of a core that chooses them ([threads.md](threads.md)) finds their waits shorter. Each SIMD-group reads
