@@ -23,10 +23,6 @@ bool isSame(const Window::Group &a, const Window::Group &b) {
   return a.axes == b.axes && a.size == b.size && a.low == b.low && a.high == b.high;
 }
 
-bool isUniform(const Extents &extents) {
-  return std::all_of(extents.begin(), extents.end(), [](int size) { return size == 1; });
-}
-
 /// The coordinates that all values have: those of the box with the most, and an axis each for what
 /// only others have.
 std::optional<Groups> frameOf(const std::vector<Value> &values, const Extents &extents) {
@@ -143,10 +139,6 @@ bool isOutsideKnown(const std::vector<Value> &values) {
   return std::all_of(values.begin(), values.end(), [](const Value &value) {
     return value.box() ? value.box()->isOutsideKnown : value.isKnown();
   });
-}
-
-mx::array wide(const mx::array &x) {
-  return x.dtype() == mx::float16 || x.dtype() == mx::bfloat16 ? mx::astype(x, mx::float32) : x;
 }
 
 } // namespace

@@ -48,6 +48,19 @@ mx::array rightShift(const mx::array &x, const mx::array &y, mx::StreamOrDevice 
   return mx::right_shift(mapped(x, y), mapped(y, x), stream);
 }
 
+mx::array wide(const mx::array &x) {
+  return x.dtype() == mx::float16 || x.dtype() == mx::bfloat16 ? mx::astype(x, mx::float32) : x;
+}
+
+mx::array part(const mx::array &array, size_t axis, int from, int to, int step) {
+  // vmap of MLX 0.32 takes two elements where a step leaves one.
+  if (to - from <= step)
+    to = std::min(to, from + 1), step = 1;
+  mx::Shape start(array.ndim(), 0), stop = array.shape(), steps(array.ndim(), 1);
+  start[axis] = from, stop[axis] = to, steps[axis] = step;
+  return mx::slice(array, start, stop, steps);
+}
+
 mx::array asUnsigned(const mx::array &x) {
   return x.dtype() == mx::bool_ ? mx::astype(x, mx::uint8) : mx::view(x, unsignedOf(x.dtype()));
 }

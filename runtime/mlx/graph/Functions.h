@@ -33,6 +33,12 @@ mx::array bitwiseXor(const mx::array &x, const mx::array &y, mx::StreamOrDevice 
 mx::array leftShift(const mx::array &x, const mx::array &y, mx::StreamOrDevice stream = {});
 mx::array rightShift(const mx::array &x, const mx::array &y, mx::StreamOrDevice stream = {});
 
+/// Short floats as float32: their sums are added as floats and rounded once.
+mx::array wide(const mx::array &x);
+
+/// The elements from one index along an axis up to another one.
+mx::array part(const mx::array &array, size_t axis, int from, int to, int step = 1);
+
 /// The bits as unsigned integers; truth values as bytes.
 mx::array asUnsigned(const mx::array &x);
 

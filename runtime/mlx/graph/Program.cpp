@@ -28,7 +28,7 @@ class Reader {
 public:
   explicit Reader(Program &program) : program(program) {}
 
-  /// Notes which operations have results that others take.
+  /// Notes which operations have results that others take, and where values come from.
   void markUsed(Block &block) const {
     for (int value : uses)
       program.uses[static_cast<size_t>(value)] = true;
@@ -36,6 +36,8 @@ public:
   }
   void markOperations(Block &block) const {
     for (Operation &operation : block.operations) {
+      for (int value : operation.results)
+        program.producers[static_cast<size_t>(value)] = &operation;
       operation.isUsed = std::any_of(operation.results.begin(), operation.results.end(),
                                      [&](int value) { return uses.contains(value); });
       for (std::optional<Block> &region : operation.regions)
@@ -120,6 +122,7 @@ Program Program::read(const std::string &text) {
   Reader reader(program);
   program.body = reader.readBlock(json.at("body"));
   program.uses.resize(static_cast<size_t>(program.numValues));
+  program.producers.resize(program.uses.size());
   reader.markUsed(program.body);
   return program;
 }

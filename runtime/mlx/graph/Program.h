@@ -69,11 +69,19 @@ struct Program {
   int numValues = 0;
   /// For each value, whether anything takes it.
   std::vector<bool> uses;
+  /// For each value, the operation that makes it, or null. A program is moved and never copied, so
+  /// that these stay where they are.
+  std::vector<const Operation *> producers;
+
+  Program() = default;
+  Program(Program &&) = default;
+  Program(const Program &) = delete;
 
   /// Reads what `writeGraphProgram` wrote.
   static Program read(const std::string &text);
   /// `file:line:column`, or nothing.
   std::string describe(Place place) const;
+  const Operation *producer(int value) const { return producers[static_cast<size_t>(value)]; }
   bool isUsed(int value) const { return uses[static_cast<size_t>(value)]; }
 };
 

@@ -5,13 +5,20 @@
 #include "mlx/ops.h"
 #include "mlx/transforms.h"
 
+#include <algorithm>
 #include <limits>
 
 namespace triton_metal::graph {
 
-/// Sums of short floats are added as floats and rounded once.
-static mx::array wide(const mx::array &x) {
-  return x.dtype() == mx::float16 || x.dtype() == mx::bfloat16 ? mx::astype(x, mx::float32) : x;
+std::string combinerOf(const Operation &op) {
+  const Block &block = *op.regions.front();
+  if (block.operations.size() != 2 || block.arguments.size() != 2)
+    return "";
+  const Operation &inner = block.operations.front(), &end = block.operations.back();
+  std::vector<int> operands = inner.operands, arguments = block.arguments;
+  std::sort(operands.begin(), operands.end());
+  std::sort(arguments.begin(), arguments.end());
+  return operands == arguments && end.operands == inner.results ? inner.name : "";
 }
 
 /// The greatest or the least number. NaN counts as missing, unless there is nothing else.

@@ -2,14 +2,16 @@
 #ifndef TRITON_METAL_RUNTIME_MLX_GRAPH_REDUCTIONS_H
 #define TRITON_METAL_RUNTIME_MLX_GRAPH_REDUCTIONS_H
 
-#include "mlx/array.h"
+#include "runtime/mlx/graph/Program.h"
 
 #include <optional>
 #include <string>
 
 namespace triton_metal::graph {
 
-namespace mx = mlx::core;
+/// The name of the one operation by which a reduction or scan combines two elements, whichever
+/// comes first; empty for other functions.
+std::string combinerOf(const Operation &op);
 
 /// The reduction along an axis by an operation of MLIR. Nothing for operations that MLX has no
 /// reduction for.

@@ -1,6 +1,7 @@
 #include "runtime/mlx/graph/Steps.h"
 
 #include "runtime/mlx/graph/Box.h"
+#include "runtime/mlx/graph/Functions.h"
 
 #include "mlx/ops.h"
 
@@ -23,12 +24,6 @@ Affine at(Affine affine, size_t axis, int index) {
 void checkBuffers(const Value &a, const Value &b) {
   if (a.buffer() != b.buffer())
     throw NotRaised{"a pointer points into several arrays"};
-}
-
-mx::array part(const mx::array &array, size_t axis, int from, int to) {
-  mx::Shape start(array.ndim(), 0), stop = array.shape();
-  start[axis] = from, stop[axis] = to;
-  return mx::slice(array, start, stop);
 }
 
 mx::array broadcast(const mx::array &array, const Extents &extents) {

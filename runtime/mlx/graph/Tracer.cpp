@@ -8,21 +8,9 @@
 
 namespace triton_metal::graph {
 
-static void noteProducers(const Block &block, std::vector<const Operation *> &producers) {
-  for (const Operation &op : block.operations) {
-    for (int number : op.results)
-      producers[static_cast<size_t>(number)] = &op;
-    for (const std::optional<Block> &region : op.regions)
-      if (region)
-        noteProducers(*region, producers);
-  }
-}
-
 Tracer::Tracer(const Program &program, OuterAxes outer, const std::vector<Argument> &arguments,
                const std::vector<mx::array> &arrays)
-    : program(program), outer(std::move(outer)), values(static_cast<size_t>(program.numValues)),
-      producers(values.size()) {
-  noteProducers(program.body, producers);
+    : program(program), outer(std::move(outer)), values(static_cast<size_t>(program.numValues)) {
   for (const mx::array &array : arrays)
     buffers.push_back({mx::reshape(array, {-1}), false, {}});
   for (size_t i = 0; i < program.arguments.size(); ++i) {

@@ -170,8 +170,6 @@ private:
   /// exp(x - max(x)) / sum(exp(x - max(x))) along the last axis. Nothing for other quotients;
   /// `plain` is what the division gives.
   std::optional<Value> softmaxOf(const Operation &op, const Value &plain);
-  /// The operation that makes a value, or null.
-  const Operation *producer(int number) const { return producers[static_cast<size_t>(number)]; }
 
   // Shapes.
   void runProgramId(const Operation &op);
@@ -256,7 +254,6 @@ private:
   mutable bool readsElements = false;
   std::vector<Buffer> buffers;
   std::vector<Value> values;
-  std::vector<const Operation *> producers;
   /// Constants that are 0.
   std::set<int> zeros;
   /// Which programs run the present operation; null for all.

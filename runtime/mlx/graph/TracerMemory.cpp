@@ -30,8 +30,6 @@ enum Update : int64_t {
 
 Type elementOf(const Type &pointer) { return {pointer.element.substr(1), pointer.shape}; }
 
-mx::Shape shapeOf(const Extents &extents) { return {extents.begin(), extents.end()}; }
-
 std::vector<Affine> conditionsOf(const std::optional<Value> &mask) {
   return mask ? *mask->conditions() : std::vector<Affine>();
 }
@@ -92,9 +90,7 @@ std::optional<Value> Tracer::loadWindow(const Operation &op, const Value &pointe
   if (!window)
     return std::nullopt;
   // Other numbers than one for all elements are chosen behind a gather.
-  if (mask && other && !std::all_of(other->extents().begin(), other->extents().end(), [](int size) {
-        return size == 1;
-      }))
+  if (mask && other && !isUniform(other->extents()))
     return std::nullopt;
   mx::array filling =
       mx::astype(mask && other ? mx::reshape(other->array(), {}) : mx::array(0), type.dtype());

@@ -54,7 +54,7 @@ void Tracer::checkOrder(const Buffer &buffer) const {
   bool mustBeDistinct = std::any_of(accesses.begin(), accesses.end(),
                                     [](const Access &access) { return access.mustBeDistinct; });
   const Extents &ofGrid = outer.ofGrid();
-  bool isOneProgram = std::all_of(ofGrid.begin(), ofGrid.end(), [](int size) { return size == 1; });
+  bool isOneProgram = isUniform(ofGrid);
   if (!buffer.isWritten || (isOneProgram && !mustBeDistinct))
     return;
   // One store to distinct places, and accesses to the same places by the same elements.

@@ -1,52 +1,38 @@
 // Groups of operations that MLX has one function for.
 
+#include "runtime/mlx/graph/Reductions.h"
 #include "runtime/mlx/graph/Tracer.h"
 
 #include "mlx/ops.h"
 
+#include <algorithm>
 #include <limits>
+#include <string_view>
 
 namespace triton_metal::graph {
 
-namespace {
-
-/// The one operation of a function that combines two elements.
-bool combinesBy(const Operation &reduce, std::initializer_list<const char *> names) {
-  const Block &block = *reduce.regions.front();
-  if (reduce.operands.size() != 1 || block.operations.size() != 2 || block.arguments.size() != 2)
-    return false;
-  const Operation &inner = block.operations.front();
-  bool areBoth = inner.operands.size() == 2 && inner.operands[0] != inner.operands[1];
-  for (int number : inner.operands)
-    areBoth &= number == block.arguments[0] || number == block.arguments[1];
-  return areBoth && block.operations.back().operands == inner.results &&
-         std::any_of(names.begin(), names.end(),
-                     [&](const char *name) { return inner.name == name; });
-}
-
-} // namespace
-
 std::optional<Value> Tracer::softmaxOf(const Operation &op, const Value &plain) {
-  const Operation *exponential = producer(op.operands[0]);
+  const Operation *exponential = program.producer(op.operands[0]);
   if (!exponential || exponential->name != "math.exp")
     return std::nullopt;
-  const Operation *difference = producer(exponential->operands[0]);
+  const Operation *difference = program.producer(exponential->operands[0]);
   if (!difference || difference->name != "arith.subf")
     return std::nullopt;
   const Type &type = resultType(op);
   int64_t last = static_cast<int64_t>(type.shape.size()) - 1;
 
   /// The reduction of `source` along the last axis that a tile repeats.
-  auto isReduction = [&](int number, int source, std::initializer_list<const char *> names) {
-    const Operation *made = producer(number);
+  auto isReduction = [&](int number, int source, std::initializer_list<std::string_view> names) {
+    const Operation *made = program.producer(number);
     bool isSpread = last == 0;
     while (made && (made->name == "tt.broadcast" || made->name == "tt.splat" ||
                     (made->name == "tt.expand_dims" && made->integer("axis") == last))) {
       isSpread |= made->name == "tt.expand_dims";
-      made = producer(made->operands[0]);
+      made = program.producer(made->operands[0]);
     }
     return made && isSpread && made->name == "tt.reduce" && made->operands[0] == source &&
-           made->integer("axis") == last && combinesBy(*made, names);
+           made->operands.size() == 1 && made->integer("axis") == last &&
+           std::find(names.begin(), names.end(), combinerOf(*made)) != names.end();
   };
   int source = difference->operands[0];
   if (last < 0 || get(source).type().shape != type.shape ||

@@ -1,6 +1,7 @@
 // Reductions and scans: those that MLX has, and any other function in steps of doubling distance.
 
 #include "runtime/mlx/graph/Box.h"
+#include "runtime/mlx/graph/Functions.h"
 #include "runtime/mlx/graph/Reductions.h"
 #include "runtime/mlx/graph/Tracer.h"
 
@@ -9,36 +10,6 @@
 #include <algorithm>
 
 namespace triton_metal::graph {
-
-namespace {
-
-/// The name of the one operation of a function that combines two elements, whichever comes first.
-std::string combinerOf(const Operation &op) {
-  const Block &block = *op.regions.front();
-  if (block.operations.size() != 2 || block.arguments.size() != 2)
-    return "";
-  const Operation &inner = block.operations.front(), &end = block.operations.back();
-  std::vector<int> operands = inner.operands, arguments = block.arguments;
-  std::sort(operands.begin(), operands.end());
-  std::sort(arguments.begin(), arguments.end());
-  return operands == arguments && end.operands == inner.results ? inner.name : "";
-}
-
-mx::array part(const mx::array &array, size_t axis, int from, int to, int step = 1) {
-  // vmap of MLX 0.32 takes two elements where a step leaves one.
-  if (to - from <= step)
-    to = std::min(to, from + 1), step = 1;
-  mx::Shape start(array.ndim(), 0), stop = array.shape(), steps(array.ndim(), 1);
-  start[axis] = from, stop[axis] = to, steps[axis] = step;
-  return mx::slice(array, start, stop, steps);
-}
-
-/// Sums of short floats are added as floats and rounded once.
-mx::array wide(const mx::array &x) {
-  return x.dtype() == mx::float16 || x.dtype() == mx::bfloat16 ? mx::astype(x, mx::float32) : x;
-}
-
-} // namespace
 
 std::vector<Value> Tracer::combine(const Operation &op, const std::vector<Value> &a,
                                    const std::vector<Value> &b) {

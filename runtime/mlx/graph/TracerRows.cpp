@@ -76,8 +76,7 @@ std::optional<Value> Tracer::loadRows(const Operation &op, const Value &pointer,
                                       const Extents &extents) {
   const Sum *sum = pointer.sum();
   size_t rank = extents.size();
-  if (!sum || (other && std::any_of(other->extents().begin(), other->extents().end(),
-                                    [](int size) { return size > 1; })))
+  if (!sum || (other && !isUniform(other->extents())))
     return std::nullopt;
   // Axes along which only the offset changes are those of a row; all others choose rows.
   auto isOfRow = [&](size_t axis) { return sum->offset.steps[axis] != 0; };

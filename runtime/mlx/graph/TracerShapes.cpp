@@ -13,8 +13,6 @@ namespace triton_metal::graph {
 
 namespace {
 
-mx::Shape shapeOf(const Extents &extents) { return {extents.begin(), extents.end()}; }
-
 /// The same with a change to the sizes and steps, for each form that a value may have.
 template <typename Change, typename OfArray>
 Value reformed(const Value &value, Type type, Change change, OfArray ofArray) {

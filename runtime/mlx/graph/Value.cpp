@@ -196,6 +196,12 @@ Extents join(const Extents &a, const Extents &b) {
   return both;
 }
 
+bool isUniform(const Extents &extents) {
+  return std::all_of(extents.begin(), extents.end(), [](int size) { return size == 1; });
+}
+
+mx::Shape shapeOf(const Extents &extents) { return {extents.begin(), extents.end()}; }
+
 Value aligned(const Value &value, size_t rank) {
   if (value.rank() == rank)
     return value;

@@ -99,6 +99,10 @@ mx::array toTile(const Box &box, const Extents &extents);
 /// The sizes that hold both; those of one rank.
 Extents join(const Extents &a, const Extents &b);
 
+bool isUniform(const Extents &extents);
+
+mx::Shape shapeOf(const Extents &extents);
+
 /// The same value with `rank` axes: axes of size 1 are put behind the others.
 Value aligned(const Value &value, size_t rank);
 
