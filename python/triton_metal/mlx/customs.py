@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from ..arguments import is_descriptor
 from ..errors import LaunchTypeError, LaunchValueError
 from ..tuples import element_name, flattened, rebuild_tuple
-from .functional import LAUNCH_OPTIONS, bind, call, read_spec
+from .functional import LAUNCH_OPTIONS, bind, call, output_specs
 from .graphs import graph
 
 if TYPE_CHECKING:
@@ -139,11 +139,7 @@ class Custom:
     ) -> tuple[dict[str, Any], dict[str, Any]]:
         """Shape and dtype of each output, and the other arguments by name."""
         kernel = self.kernel
-        if not isinstance(outputs, Mapping) or not outputs:
-            raise LaunchTypeError(
-                f"{kernel.name}: outputs must give a shape and a dtype for every argument that the kernel writes"
-            )
-        specs = {key: read_spec(kernel.name, key, value) for key, value in outputs.items()}
+        specs = output_specs(kernel.name, outputs)
         for key in self.saved:
             if key not in specs:
                 raise LaunchValueError(

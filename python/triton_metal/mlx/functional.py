@@ -134,6 +134,15 @@ def call(
     return results[0] if len(results) == 1 else tuple(results)
 
 
+def output_specs(name: str, outputs: Any) -> dict[str, tuple[tuple[int, ...], Any]]:
+    """Shape and dtype of each output that a call of the kernel names."""
+    if not isinstance(outputs, Mapping) or not outputs:
+        raise LaunchTypeError(
+            f"{name}: outputs must give a shape and a dtype for every argument that the kernel writes"
+        )
+    return {key: read_spec(name, key, value) for key, value in outputs.items()}
+
+
 def prepared(
     kernel: JITFunction,
     args: tuple[Any, ...],
@@ -145,11 +154,7 @@ def prepared(
     import mlx.core as mx
 
     name = kernel.name
-    if not isinstance(outputs, Mapping) or not outputs:
-        raise LaunchTypeError(
-            f"{name}: outputs must give a shape and a dtype for every argument that the kernel writes"
-        )
-    specs = {key: read_spec(name, key, value) for key, value in outputs.items()}
+    specs = output_specs(name, outputs)
     values = bind(kernel, args, kwargs, specs)
     options = {key: kwargs[key] for key in LAUNCH_OPTIONS if key in kwargs}
     placeholders = values | {key: mx.zeros((1,), dtype) for key, (_, dtype) in specs.items()}
