@@ -21,7 +21,10 @@ mx = pytest.importorskip("mlx.core")
 nn = pytest.importorskip("mlx.nn")
 pytest.importorskip("sklearn")
 pytest.importorskip("triton_metal.ops", reason="stock Triton has no such functions")
-pytestmark = pytest.mark.own_route
+pytestmark = [
+    pytest.mark.own_route,
+    pytest.mark.own_check("MLX traces the launches, and launch_options needs values"),
+]
 from mlx.utils import tree_flatten  # noqa: E402
 from triton_metal.testing import contract_device  # noqa: E402
 

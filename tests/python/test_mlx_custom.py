@@ -18,7 +18,10 @@ from triton_metal.testing import contract_device, metal_kernel
 
 mx = pytest.importorskip("mlx.core")
 nn = pytest.importorskip("mlx.nn")
-pytestmark = pytest.mark.own_route
+pytestmark = [
+    pytest.mark.own_route,
+    pytest.mark.own_check("MLX traces the launches, and launch_options needs values"),
+]
 
 from triton_metal.mlx import call, custom, graph  # noqa: E402
 
