@@ -144,6 +144,8 @@ private:
   void runReduction(RaisedLoop &loop, const LoopGroup &group);
   void runProduct(RaisedLoop &loop, const LoopGroup &group);
   void runSteps(RaisedLoop &loop, const LoopGroup &group);
+  void runRescaled(RaisedLoop &loop, const RescaledSums &sums);
+  void addUp(RaisedLoop &loop, const RescaledSums::Sum &sum);
   /// The product of a dot whose operands no step before decides; nothing for others.
   std::optional<Value> independentProduct(const RaisedLoop &loop, const LoopGroup &group,
                                           size_t operation);

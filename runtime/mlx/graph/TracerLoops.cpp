@@ -49,7 +49,7 @@ bool Tracer::raiseFor(const Operation &op, const std::vector<int64_t> &trips,
                       const Extents &extents) {
   auto bufferOf = [&](int number) { return get(number).isValid() ? get(number).buffer() : -1; };
   auto isZero = [&](int number) { return zeros.contains(number); };
-  LoopPlan plan = planLoop(op, bufferOf, isZero);
+  LoopPlan plan = planLoop(program, op, bufferOf, isZero);
   if (!plan.isRaised)
     return false;
   int64_t most = *std::max_element(trips.begin(), trips.end());
@@ -148,6 +148,8 @@ void Tracer::runGroup(RaisedLoop &loop, const LoopGroup &group) {
     return runReduction(loop, group);
   case LoopGroup::Product:
     return runProduct(loop, group);
+  case LoopGroup::Rescaled:
+    return runRescaled(loop, *group.rescaled);
   case LoopGroup::Steps:
     return runSteps(loop, group);
   }
