@@ -76,6 +76,10 @@ void Tracer::runRescaled(RaisedLoop &loop, const RescaledSums &sums) {
     runOperation(op);
     checkSize(op);
   }
+  auto found = std::make_shared<RescaledLoop>(
+      RescaledLoop{&loop.op, sums, loop.axis, loop.size, loop.counts});
+  for (size_t i : sums.allCarried)
+    rescaled[loop.op.results[i]] = found;
   summary.raised.emplace_back(maximum.place, "sums that a maximum scales, along " +
                                                  std::to_string(loop.size) + " steps");
 }
