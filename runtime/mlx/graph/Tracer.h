@@ -150,6 +150,8 @@ private:
   /// The product of a dot whose operands no step before decides; nothing for others.
   std::optional<Value> independentProduct(const RaisedLoop &loop, const LoopGroup &group,
                                           size_t operation);
+  /// Which programs take a step at all; null where all do.
+  static std::optional<Value> entered(const RaisedLoop &loop);
   /// What a value is when its program leaves the loop.
   Value lastOf(const RaisedLoop &loop, const Value &initial, const Value &later) const;
   Value neutralOutside(const RaisedLoop &loop, const Value &value, const std::string &combiner);
