@@ -170,6 +170,9 @@ private:
   /// exp(x - max(x)) / sum(exp(x - max(x))) along the last axis. Nothing for other quotients;
   /// `plain` is what the division gives.
   std::optional<Value> softmaxOf(const Operation &op, const Value &plain);
+  /// An RMS norm or a layer norm along the last axis, whose last operation this is: the product
+  /// with 1 / sqrt(...), its rounding to 16 bits, or what multiplies by a weight or adds a bias.
+  std::optional<Value> normOf(const Operation &op, const Value &plain);
 
   // Shapes.
   void runProgramId(const Operation &op);
