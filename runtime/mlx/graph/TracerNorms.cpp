@@ -314,9 +314,11 @@ std::optional<Value> Tracer::normOf(const Operation &op, const Value &plain) {
   const mx::array &x = source.box() ? source.box()->inside : source.array();
   if (x.size() == 0)
     return std::nullopt;
-  const char *name = norm->isCentred ? "layer norm" : "rms norm";
-  const char *end = norm->bias ? " with bias" : norm->weight ? " with weight" : "";
-  summary.raised.emplace_back(op.place, std::string(name) + end);
+  std::string note = norm->isCentred ? "layer norm" : "rms norm";
+  if (type.element != "f32")
+    note += " of " + type.element;
+  note += norm->bias ? " with bias" : norm->weight ? " with weight" : "";
+  summary.raised.emplace_back(op.place, note);
   mx::array result = norm->isCentred ? mx::fast::layer_norm(x, norm->weight, norm->bias, norm->eps)
                                      : mx::fast::rms_norm(x, norm->weight, norm->eps);
   if (const Box *box = plain.box())
