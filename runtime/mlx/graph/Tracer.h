@@ -183,6 +183,9 @@ private:
                int rows, int columns) const;
   /// The number, if the launch alone decides it.
   std::optional<float> numberOf(const ScalarKey &key, const Type &type) const;
+  /// An RMS norm or a layer norm along the last axis, whose last operation this is: the product
+  /// with 1 / sqrt(...), its rounding to 16 bits, or what multiplies by a weight or adds a bias.
+  std::optional<Value> normOf(const Operation &op, const Value &plain);
 
   // Shapes.
   void runProgramId(const Operation &op);
