@@ -305,7 +305,11 @@ def miss_kernel(x, y, out, n, eps, other, KIND: tl.constexpr, BLOCK: tl.constexp
     elif KIND == "magnitudes":
         total = tl.sum(tl.abs(value), 0) / n
     elif KIND == "product":
-        total = tl.abs(tl.sum(value * more, 0)) / n
+        total = tl.sum(value * more, 0) / n
+    elif KIND == "product of others":
+        total = tl.sum(more * value, 0) / n
+    elif KIND == "squares of others":
+        total = tl.sum(more * more, 0) / n
     elif KIND == "some elements":
         total = tl.sum(tl.where(value > 0, value * value, 0.0), 0) / n
     elif KIND == "fewer elements":
@@ -331,7 +335,8 @@ def miss_kernel(x, y, out, n, eps, other, KIND: tl.constexpr, BLOCK: tl.constexp
 
 
 MISSES = [
-    "sample", "block", "share of the block", "sum", "maximum", "magnitudes", "product", "some elements", "fewer elements",
+    "sample", "block", "share of the block", "sum", "maximum", "magnitudes", "product", "product of others",
+    "squares of others", "some elements", "fewer elements",
     "eps of the root", "eps of an array", "eps of elements", "no root", "two roots", "root", "other row", "other", "eps",
 ]  # fmt: skip
 
@@ -339,7 +344,7 @@ MISSES = [
 @pytest.mark.parametrize("kind", MISSES)
 @pytest.mark.parametrize("size", [64, 50])
 def test_what_differs_is_not_raised(kind: str, size: int) -> None:
-    x, y = normal(6, size) + 2, normal(6, size, seed=1)
+    x, y = normal(6, size) + 2, normal(6, size, seed=1) + 2
     eps = -1e-3 if kind == "eps" else EPS
     others = (size, eps, 1.5 if kind == "other" else 0.0, kind, 64)
     arrays = [x, y, np.zeros_like(x)]
@@ -360,8 +365,10 @@ def layer_miss_kernel(x, w, out, n, eps, KIND: tl.constexpr, BLOCK: tl.constexpr
         mean = tl.sum(value, 0) / (n - 1)
     elif KIND == "maximum":
         mean = tl.max(value, 0) / n
-    elif KIND == "mean of others":
+    elif KIND == "mean of the first row":
         mean = tl.sum(tl.load(x + i, mask, other=0.0), 0) / n
+    elif KIND == "mean of others":
+        mean = tl.sum(tl.load(w + row * n + i, mask, other=0.0), 0) / n
     centred = tl.where(mask, value - mean, 0.0)
     variance = tl.sum(centred * centred, 0) / n
     if KIND == "difference of squares":
@@ -375,6 +382,8 @@ def layer_miss_kernel(x, w, out, n, eps, KIND: tl.constexpr, BLOCK: tl.constexpr
     result = centred * tl.rsqrt(variance + eps)
     if KIND == "weight of a program":
         result *= tl.load(w + row * n + i, mask)
+    elif KIND == "weight across programs":
+        result *= tl.load(w + i * tl.num_programs(0) + row, mask)
     elif KIND == "weight of a row":
         result *= tl.load(w + row)
     elif KIND == "one weight":
@@ -401,12 +410,14 @@ def layer_miss_kernel(x, w, out, n, eps, KIND: tl.constexpr, BLOCK: tl.constexpr
     [
         ("sample", ["rms norm"]),
         ("maximum", ["rms norm"]),
+        ("mean of the first row", ["rms norm"]),
         ("mean of others", ["rms norm"]),
         ("difference of squares", []),
         ("mean of squares", []),
         ("unmasked", []),
         ("sample variance", []),
         ("weight of a program", ["layer norm"]),
+        ("weight across programs", ["layer norm"]),
         ("weight of a row", ["layer norm"]),
         ("one weight", ["layer norm"]),
         ("bias of a program", ["layer norm", "layer norm with weight"]),
