@@ -9,8 +9,9 @@
 namespace triton_metal::graph {
 
 Tracer::Tracer(const Program &program, OuterAxes outer, const std::vector<Argument> &arguments,
-               const std::vector<mx::array> &arrays)
-    : program(program), outer(std::move(outer)), values(static_cast<size_t>(program.numValues)) {
+               const std::vector<mx::array> &arrays, bool convolves)
+    : program(program), outer(std::move(outer)), values(static_cast<size_t>(program.numValues)),
+      convolves(convolves) {
   for (const mx::array &array : arrays)
     buffers.push_back({mx::reshape(array, {-1}), false, {}});
   for (size_t i = 0; i < program.arguments.size(); ++i) {
@@ -39,11 +40,12 @@ Traced Tracer::run() {
 }
 
 Traced trace(const Program &program, std::array<int, 3> grid,
-             const std::vector<Argument> &arguments, const std::vector<mx::array> &arrays) {
+             const std::vector<Argument> &arguments, const std::vector<mx::array> &arrays,
+             bool convolves) {
   std::vector<Division> divisions;
   while (true) {
     try {
-      return Tracer(program, OuterAxes(grid, divisions), arguments, arrays).run();
+      return Tracer(program, OuterAxes(grid, divisions), arguments, arrays, convolves).run();
     } catch (const NeedsDivision &needed) {
       divisions.push_back(needed.division);
     }

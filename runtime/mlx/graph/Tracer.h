@@ -72,6 +72,28 @@ struct RaisedLoop {
   std::set<size_t> merged;
 };
 
+/// What a load takes: the elements of a flat array at places, where its mask holds.
+struct LoadedElements {
+  mx::array elements;
+  Value pointer;
+  /// Whether there are zeros elsewhere.
+  bool fillsZeros;
+  bool isGathered;
+};
+
+/// Two values of the program of which a sum has the products.
+struct ProductOfTiles {
+  int first, second;
+  /// Where their axes are among those of all products, and how many these are.
+  std::vector<size_t> axesOfFirst, axesOfSecond;
+  size_t rank;
+  /// The axes that are summed, with their sizes, and the one that the sum no longer has.
+  std::vector<std::pair<size_t, int>> sums;
+  std::optional<size_t> removed;
+  /// The shape of the sum's tile.
+  std::vector<int> shape;
+};
+
 /// What a launch leaves in each buffer, flat, which of them it writes, and how.
 struct Traced {
   std::vector<mx::array> contents;
@@ -79,14 +101,16 @@ struct Traced {
   Summary summary;
 };
 
-/// Makes the graph of a launch. Throws Refusal.
+/// Makes the graph of a launch. `convolves` says whether convolutions are MLX's, or sums of slices.
+/// Throws Refusal.
 Traced trace(const Program &program, std::array<int, 3> grid,
-             const std::vector<Argument> &arguments, const std::vector<mx::array> &arrays);
+             const std::vector<Argument> &arguments, const std::vector<mx::array> &arrays,
+             bool convolves);
 
 class Tracer {
 public:
   Tracer(const Program &program, OuterAxes outer, const std::vector<Argument> &arguments,
-         const std::vector<mx::array> &arrays);
+         const std::vector<mx::array> &arrays, bool convolves);
 
   /// Throws Refusal, and NeedsDivision where other axes of the grid are better. Buffers that the
   /// kernel does not write are what they were.
@@ -170,6 +194,18 @@ private:
   /// exp(x - max(x)) / sum(exp(x - max(x))) along the last axis. Nothing for other quotients;
   /// `plain` is what the division gives.
   std::optional<Value> softmaxOf(const Operation &op, const Value &plain);
+
+  // Sums of products as convolutions; nothing for others.
+  friend class FactorReader;
+  std::optional<Value> convolutionOf(const Operation &op, const ProductOfTiles &product);
+  /// Of a product of tiles, also along the steps of a loop. What is added to it is left out.
+  std::optional<Value> convolutionOfDot(const Operation &op, const RaisedLoop *loop);
+  /// Of a sum of products of elements along the axis of a tile, the steps of a loop, or both.
+  std::optional<Value> convolutionOfSum(const Operation &op, int number,
+                                        const std::vector<int> &shape, const RaisedLoop *loop);
+  Value addedTo(const Operation &op, const Value &initial, const Value &sum) const;
+  /// What an operation that changes the shape of a tile makes of another one.
+  Value reshapedBy(const Operation &op, const Value &value);
 
   // Shapes.
   void runProgramId(const Operation &op);
@@ -256,6 +292,9 @@ private:
   std::vector<Value> values;
   /// Constants that are 0.
   std::set<int> zeros;
+  /// What each load takes, by its result.
+  std::map<int, LoadedElements> loaded;
+  bool convolves;
   /// Which programs run the present operation; null for all.
   std::optional<Value> active;
 };

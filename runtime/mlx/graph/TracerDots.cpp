@@ -144,6 +144,8 @@ Value Tracer::sumWith(const Operation &op, const Value &product, const Value &c)
 }
 
 void Tracer::runDot(const Operation &op) {
+  if (std::optional<Value> sum = convolutionOfDot(op, nullptr))
+    return setResult(op, addedTo(op, operand(op, 2), *sum).withType(resultType(op)));
   setResult(op,
             sumWith(op, product(op, operand(op, 0), operand(op, 1), std::nullopt), operand(op, 2)));
 }

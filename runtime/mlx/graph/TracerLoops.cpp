@@ -224,6 +224,13 @@ void Tracer::runReduction(RaisedLoop &loop, const LoopGroup &group) {
   const Operation &op = loop.body.operations[group.operations.front()];
   size_t carried = group.carried.front();
   const Value &initial = loop.initial[carried];
+  if (op.name == "arith.addf" || op.name == "arith.subf")
+    if (std::optional<Value> sum =
+            convolutionOfSum(op, group.operand, initial.type().shape, &loop)) {
+      loop.results[carried] = addedTo(op, initial, *sum);
+      ++summary.operations;
+      return;
+    }
   bool isDifference = op.name.starts_with("arith.sub");
   std::string combiner =
       isDifference ? (op.name == "arith.subf" ? "arith.addf" : "arith.addi") : op.name;
@@ -250,6 +257,11 @@ void Tracer::runReduction(RaisedLoop &loop, const LoopGroup &group) {
 void Tracer::runProduct(RaisedLoop &loop, const LoopGroup &group) {
   const Operation &op = loop.body.operations[group.product];
   size_t carried = group.carried.front();
+  if (std::optional<Value> sum = convolutionOfDot(op, &loop)) {
+    loop.results[carried] = addedTo(op, loop.initial[carried], *sum);
+    ++summary.operations;
+    return;
+  }
   // In steps that a program does not take, both tiles are 0: infinity times 0 is not.
   Value a = neutralOutside(loop, operand(op, 0), "arith.addi");
   Value b = neutralOutside(loop, operand(op, 1), "arith.addi");

@@ -270,7 +270,16 @@ void Tracer::runLoad(const Operation &op) {
   auto segments = op.attributes.at("operandSegmentSizes").get<std::vector<int>>();
   const Value *mask = segments[1] ? &operand(op, 1) : nullptr;
   const Value *other = segments[2] ? &operand(op, op.operands.size() - 1) : nullptr;
-  setResult(op, load(op, operand(op, 0), mask, other, resultType(op)));
+  const Value &pointer = operand(op, 0);
+  const Type &type = resultType(op);
+  int before = summary.gathered;
+  setResult(op, load(op, pointer, mask, other, type));
+  bool fillsZeros = !mask || !other ||
+                    (other->isKnown() && isUniform(other->extents()) && type.isFloat() &&
+                     mx::astype(other->array(), mx::float32).item<float>() == 0);
+  loaded.insert_or_assign(op.results.front(),
+                          LoadedElements{viewed(op, pointer.buffer(), type), pointer, fillsZeros,
+                                         summary.gathered != before});
 }
 
 void Tracer::runStore(const Operation &op) {

@@ -1,0 +1,208 @@
+#include "runtime/mlx/graph/Digits.h"
+
+#include "mlx/ops.h"
+#include "mlx/transforms.h"
+
+#include <algorithm>
+
+namespace triton_metal::graph {
+
+/// Longer arrays of places are not looked at.
+constexpr size_t mostNumbers = size_t(1) << 24;
+
+std::optional<Digits> Digits::of(const Extents &extents, const std::vector<CountedAxes> &counted) {
+  Digits result;
+  result.extents = extents;
+  std::vector<bool> isCounted(extents.size(), false);
+  for (const CountedAxes &count : counted) {
+    Group group;
+    group.axes = count.axes;
+    for (size_t axis : count.axes) {
+      if (isCounted[axis])
+        return std::nullopt;
+      isCounted[axis] = true;
+      group.size *= extents[axis];
+    }
+    group.limit = group.size;
+    std::vector<int64_t> worths = {1};
+    for (int64_t divisor : count.divisors) {
+      if (divisor <= 1 || divisor >= group.size)
+        continue;
+      if (divisor % worths.back() != 0)
+        return std::nullopt;
+      worths.push_back(divisor);
+    }
+    std::reverse(worths.begin(), worths.end());
+    group.worths = worths;
+    for (size_t i = 0; i < worths.size(); ++i) {
+      int64_t below = i == 0 ? group.size : worths[i - 1];
+      group.digits.push_back(result.all.size());
+      result.all.push_back({none, static_cast<int>(result.grouped.size()),
+                            static_cast<int>((below + worths[i] - 1) / worths[i]),
+                            static_cast<int>(below / worths[i])});
+    }
+    result.grouped.push_back(std::move(group));
+  }
+  for (size_t axis = 0; axis < extents.size(); ++axis)
+    if (!isCounted[axis])
+      result.all.push_back({axis, -1, extents[axis], extents[axis]});
+  return result;
+}
+
+std::optional<int64_t> Digits::stepOf(const Affine &affine, const Group &group) const {
+  int64_t step = affine.steps[group.axes.back()], whole = step;
+  for (size_t i = group.axes.size(); i-- > 0; whole *= extents[group.axes[i]])
+    if (affine.steps[group.axes[i]] != whole)
+      return std::nullopt;
+  return step;
+}
+
+std::optional<std::pair<size_t, int64_t>> Digits::boundOf(const Affine &condition) const {
+  for (size_t i = 0; i < grouped.size(); ++i) {
+    const Group &group = grouped[i];
+    std::optional<int64_t> step = stepOf(condition, group);
+    if (!step || *step >= 0)
+      continue;
+    bool isOnly = true;
+    for (size_t axis = 0; axis < extents.size(); ++axis)
+      isOnly &= condition.steps[axis] == 0 || std::find(group.axes.begin(), group.axes.end(),
+                                                        axis) != group.axes.end();
+    if (isOnly && condition.constant >= 0)
+      return std::pair(i, condition.constant / -*step + 1);
+  }
+  return std::nullopt;
+}
+
+void Digits::setLimit(size_t number, int64_t limit) {
+  Group &group = grouped[number];
+  group.limit = limit;
+  Axis &first = all[group.digits.front()];
+  first.size = static_cast<int>((limit + group.worths.front() - 1) / group.worths.front());
+  first.complete = static_cast<int>(limit / group.worths.front());
+}
+
+std::optional<Affine> Digits::split(const Affine &affine) const {
+  Affine result = Affine::of(affine.constant, all.size());
+  for (size_t i = 0; i < all.size(); ++i)
+    if (all[i].group < 0 && all[i].size > 1)
+      result.steps[i] = affine.steps[all[i].axis];
+  for (const Group &group : grouped) {
+    std::optional<int64_t> step = stepOf(affine, group);
+    if (!step)
+      return std::nullopt;
+    for (size_t i = 0; i < group.digits.size(); ++i)
+      if (all[group.digits[i]].size > 1)
+        result.steps[group.digits[i]] = *step * group.worths[i];
+  }
+  return result;
+}
+
+std::optional<Affine> Digits::fit(const Value &value) const {
+  Extents sizes = value.extents();
+  for (const Group &group : grouped)
+    if (std::any_of(group.axes.begin(), group.axes.end(),
+                    [&](size_t axis) { return sizes[axis] > 1; }))
+      for (size_t axis : group.axes)
+        sizes[axis] = extents[axis];
+  size_t count = 1;
+  for (int size : sizes)
+    count *= static_cast<size_t>(size);
+  if (!value.isKnown() || count > mostNumbers)
+    return std::nullopt;
+  mx::array numbers = mx::contiguous(
+      mx::broadcast_to(mx::astype(value.array(), mx::int64), mx::Shape(sizes.begin(), sizes.end())));
+  mx::eval(numbers);
+  const int64_t *data = numbers.data<int64_t>();
+
+  std::vector<size_t> places(extents.size());
+  size_t place = 1;
+  for (size_t axis = extents.size(); axis-- > 0; place *= static_cast<size_t>(sizes[axis]))
+    places[axis] = place;
+  // The steps are those to each axis's and digit's index 1.
+  Affine result = Affine::of(data[0], all.size());
+  for (size_t i = 0; i < all.size(); ++i) {
+    const Axis &axis = all[i];
+    if (axis.size == 1)
+      continue;
+    size_t at = 0;
+    if (axis.group < 0) {
+      if (sizes[axis.axis] == 1)
+        continue;
+      at = places[axis.axis];
+    } else {
+      const Group &group = grouped[static_cast<size_t>(axis.group)];
+      if (sizes[group.axes.front()] == 1)
+        continue;
+      auto digit = std::find(group.digits.begin(), group.digits.end(), i) - group.digits.begin();
+      int64_t rest = group.worths[static_cast<size_t>(digit)];
+      for (size_t j = group.axes.size(); j-- > 0; rest /= extents[group.axes[j]])
+        at += places[group.axes[j]] * static_cast<size_t>(rest % extents[group.axes[j]]);
+    }
+    if (__builtin_sub_overflow(data[at], data[0], &result.steps[i]))
+      return std::nullopt;
+  }
+  // What each count adds.
+  std::vector<std::vector<int64_t>> ofCount;
+  for (const Group &group : grouped) {
+    std::vector<int64_t> sums(static_cast<size_t>(group.size));
+    for (int64_t number = 0; number < group.limit; ++number) {
+      int64_t rest = number;
+      for (size_t i = 0; i < group.digits.size(); ++i) {
+        sums[static_cast<size_t>(number)] +=
+            result.steps[group.digits[i]] * (rest / group.worths[i]);
+        rest %= group.worths[i];
+      }
+    }
+    ofCount.push_back(std::move(sums));
+  }
+  std::vector<int64_t> steps(extents.size(), 0), weights(extents.size(), 0);
+  std::vector<size_t> countOf(extents.size(), none);
+  for (size_t i = 0; i < all.size(); ++i)
+    if (all[i].group < 0)
+      steps[all[i].axis] = result.steps[i];
+  for (size_t i = 0; i < grouped.size(); ++i) {
+    const Group &group = grouped[i];
+    int64_t weight = 1;
+    for (size_t j = group.axes.size(); j-- > 0; weight *= extents[group.axes[j]]) {
+      countOf[group.axes[j]] = i;
+      weights[group.axes[j]] = weight;
+    }
+  }
+  std::vector<int> index(extents.size(), 0);
+  std::vector<int64_t> counts(grouped.size(), 0);
+  for (size_t number = 0; number < count; ++number) {
+    int64_t expected = result.constant;
+    bool isPossible = true;
+    for (size_t i = 0; i < counts.size(); ++i) {
+      isPossible &= counts[i] < grouped[i].limit;
+      expected += ofCount[i][static_cast<size_t>(counts[i])];
+    }
+    for (size_t axis = 0; axis < extents.size(); ++axis)
+      expected += steps[axis] * index[axis];
+    if (isPossible && data[number] != expected)
+      return std::nullopt;
+    for (size_t axis = extents.size(); axis-- > 0;) {
+      ++index[axis];
+      if (countOf[axis] != none)
+        counts[countOf[axis]] += weights[axis];
+      if (index[axis] < sizes[axis])
+        break;
+      if (countOf[axis] != none)
+        counts[countOf[axis]] -= weights[axis] * index[axis];
+      index[axis] = 0;
+    }
+  }
+  return result;
+}
+
+std::optional<Affine> Digits::affineOf(const Value &value) const {
+  if (const Affine *affine = value.affine())
+    return split(*affine);
+  if (const Sum *sum = value.sum()) {
+    std::optional<Affine> base = affineOf(sum->base), offset = split(sum->offset);
+    return base && offset ? add(*base, *offset) : std::nullopt;
+  }
+  return fit(value);
+}
+
+} // namespace triton_metal::graph
