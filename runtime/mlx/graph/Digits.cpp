@@ -97,7 +97,7 @@ std::optional<Affine> Digits::split(const Affine &affine) const {
   return result;
 }
 
-std::optional<Affine> Digits::fit(const Value &value) const {
+std::optional<Extents> Digits::wholeSizes(const Value &value) const {
   Extents sizes = value.extents();
   for (const Group &group : grouped)
     if (std::any_of(group.axes.begin(), group.axes.end(),
@@ -107,11 +107,11 @@ std::optional<Affine> Digits::fit(const Value &value) const {
   size_t count = 1;
   for (int size : sizes)
     count *= static_cast<size_t>(size);
-  if (!value.isKnown() || count > mostNumbers)
-    return std::nullopt;
-  mx::array numbers = mx::contiguous(
-      mx::broadcast_to(mx::astype(value.array(), mx::int64), mx::Shape(sizes.begin(), sizes.end())));
-  mx::eval(numbers);
+  return value.isKnown() && count <= mostNumbers ? std::optional(sizes) : std::nullopt;
+}
+
+std::optional<Affine> Digits::fit(const mx::array &numbers, const Extents &sizes) const {
+  size_t count = numbers.size();
   const int64_t *data = numbers.data<int64_t>();
 
   std::vector<size_t> places(extents.size());
@@ -195,14 +195,39 @@ std::optional<Affine> Digits::fit(const Value &value) const {
   return result;
 }
 
-std::optional<Affine> Digits::affineOf(const Value &value) const {
-  if (const Affine *affine = value.affine())
-    return split(*affine);
-  if (const Sum *sum = value.sum()) {
-    std::optional<Affine> base = affineOf(sum->base), offset = split(sum->offset);
-    return base && offset ? add(*base, *offset) : std::nullopt;
+std::optional<std::vector<Affine>> Digits::affineOf(const std::vector<Value> &values) const {
+  std::vector<Affine> results;
+  // Arrays are computed together.
+  std::vector<mx::array> numbers;
+  std::vector<std::pair<size_t, Extents>> ofNumbers;
+  for (const Value &value : values) {
+    const Affine *affine = value.affine();
+    if (const Sum *sum = value.sum())
+      affine = &sum->offset;
+    std::optional<Affine> known = affine ? split(*affine) : Affine::of(0, all.size());
+    if (!known)
+      return std::nullopt;
+    if (!value.affine()) {
+      const Value &base = value.sum() ? value.sum()->base : value;
+      std::optional<Extents> sizes = wholeSizes(base);
+      if (!sizes)
+        return std::nullopt;
+      numbers.push_back(mx::contiguous(
+          mx::broadcast_to(mx::astype(base.array(), mx::int64), shapeOf(*sizes))));
+      ofNumbers.emplace_back(results.size(), *sizes);
+    }
+    results.push_back(std::move(*known));
   }
-  return fit(value);
+  mx::eval(numbers);
+  for (size_t i = 0; i < numbers.size(); ++i) {
+    std::optional<Affine> fitted = fit(numbers[i], ofNumbers[i].second);
+    Affine &result = results[ofNumbers[i].first];
+    std::optional<Affine> both = fitted ? add(result, *fitted) : std::nullopt;
+    if (!both)
+      return std::nullopt;
+    result = std::move(*both);
+  }
+  return results;
 }
 
 } // namespace triton_metal::graph

@@ -49,13 +49,15 @@ public:
   /// Only counts below are considered from here on.
   void setLimit(size_t group, int64_t limit);
 
-  /// Known integers as a constant and a step along each axis and digit. Nothing where they are no
-  /// such form: each number of an array is compared.
-  std::optional<Affine> affineOf(const Value &value) const;
+  /// Known integers as a constant and a step along each axis and digit. Nothing where one of them
+  /// is no such form: each number of an array is compared.
+  std::optional<std::vector<Affine>> affineOf(const std::vector<Value> &values) const;
 
 private:
   std::optional<Affine> split(const Affine &affine) const;
-  std::optional<Affine> fit(const Value &value) const;
+  /// The sizes of an array with all axes of a count along which it changes; nothing for long ones.
+  std::optional<Extents> wholeSizes(const Value &value) const;
+  std::optional<Affine> fit(const mx::array &numbers, const Extents &sizes) const;
   /// The steps of a count's axes as one; nothing where they do not count together.
   std::optional<int64_t> stepOf(const Affine &affine, const Group &group) const;
 

@@ -28,6 +28,7 @@ Tracer::Tracer(const Program &program, OuterAxes outer, const std::vector<Argume
 
 Traced Tracer::run() {
   runBlock(program.body);
+  makeChecks(0);
   Traced traced;
   for (const Buffer &buffer : buffers) {
     checkOrder(buffer);

@@ -79,6 +79,16 @@ struct LoadedElements {
   /// Whether there are zeros elsewhere.
   bool fillsZeros;
   bool isGathered;
+  /// The number of its check, where that is made later.
+  std::optional<size_t> check;
+};
+
+/// Where a load or store must have its places inside of an array: that it does.
+struct BoundsCheck {
+  size_t number;
+  const Operation *op;
+  mx::array areInside;
+  int64_t size;
 };
 
 /// Two values of the program of which a sum has the products.
@@ -270,7 +280,11 @@ private:
   /// Whether the steps of a loop are among these sizes.
   bool hasSteps(const Extents &extents) const;
   mx::array safePlaces(const Operation &op, const Value &pointer, const std::optional<Value> &mask,
-                       int64_t size, int64_t otherwise) const;
+                       int64_t size, int64_t otherwise);
+  /// Checks places later, together with others: what becomes a convolution is not looked at.
+  void checkLater(const Operation &op, const mx::array &areInside, int64_t size);
+  /// Makes the checks from this one on. Refuses places outside of an array.
+  void makeChecks(size_t first);
   void record(const Operation &op, Access::Kind kind, int64_t update, const Value &pointer,
               const std::optional<Value> &mask, bool isDistinct, const Extents &extents,
               bool mustBeDistinct = false);
@@ -294,6 +308,9 @@ private:
   std::set<int> zeros;
   /// What each load takes, by its result.
   std::map<int, LoadedElements> loaded;
+  /// What is checked later, and where the checks of the loop begin whose steps are traced together.
+  std::vector<BoundsCheck> checks;
+  size_t firstCheck = 0, numChecks = 0;
   bool convolves;
   /// Which programs run the present operation; null for all.
   std::optional<Value> active;

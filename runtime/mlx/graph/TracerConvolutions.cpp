@@ -325,18 +325,20 @@ std::optional<Problem> problemOf(const std::array<FactorReader *, 2> &readers,
                                   : digits->groups()[static_cast<size_t>(axis.group)].axes.front();
     problem.sum.axes.push_back({axis.size, isSummed[first], axis.group < 0, axis.complete});
   }
+  std::vector<Value> numbers;
+  for (size_t side = 0; side < 2; ++side) {
+    numbers.push_back(readers[side]->place);
+    numbers.insert(numbers.end(), conditions[side].begin(), conditions[side].end());
+  }
+  std::optional<std::vector<Affine>> affine = digits->affineOf(numbers);
+  if (!affine)
+    return std::nullopt;
+  size_t next = 0;
   for (size_t side = 0; side < 2; ++side) {
     ProductFactor &factor = side == 0 ? problem.sum.x : problem.sum.w;
-    std::optional<Affine> place = digits->affineOf(readers[side]->place);
-    if (!place)
-      return std::nullopt;
-    factor.place = *place;
-    for (const Value &condition : conditions[side]) {
-      std::optional<Affine> affine = digits->affineOf(condition);
-      if (!affine)
-        return std::nullopt;
-      factor.conditions.push_back(*affine);
-    }
+    factor.place = (*affine)[next++];
+    for (size_t i = 0; i < conditions[side].size(); ++i)
+      factor.conditions.push_back((*affine)[next++]);
   }
   return problem;
 }
@@ -450,8 +452,11 @@ std::optional<Value> Tracer::convolutionOf(const Operation &op, const ProductOfT
       sizes.erase(sizes.begin() + static_cast<std::ptrdiff_t>(*product.removed));
     summary.raised.emplace_back(op.place, found->description);
     for (const FactorReader *reader : {&first, &second})
-      if (reader->load->isGathered)
+      if (reader->load->isGathered) {
         --summary.gathered, ++summary.sliced;
+        // All places that the convolution reads are inside.
+        std::erase_if(checks, [&](const BoundsCheck &check) { return check.number == reader->load->check; });
+      }
     Type type{"f32", product.shape};
     return isCut ? Value::of(type, sizes, std::move(*box), false)
                  : Value::of(type, sizes, toTile(*box, sizes), false);

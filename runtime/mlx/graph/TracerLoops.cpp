@@ -28,6 +28,24 @@ private:
   size_t axis;
 };
 
+/// Keeps the checks of a loop's steps apart from those before, until it goes.
+class ChecksScope {
+public:
+  ChecksScope(std::vector<BoundsCheck> &checks, size_t &first)
+      : checks(checks), first(first), before(first) {
+    first = checks.size();
+  }
+  ~ChecksScope() { first = before; }
+  ChecksScope(const ChecksScope &) = delete;
+
+  void drop() { checks.erase(checks.begin() + static_cast<std::ptrdiff_t>(first), checks.end()); }
+
+private:
+  std::vector<BoundsCheck> &checks;
+  size_t &first;
+  size_t before;
+};
+
 /// Makes the steps of a loop single ones, until it goes.
 class SingleSteps {
 public:
@@ -73,7 +91,9 @@ bool Tracer::raiseFor(const Operation &op, const std::vector<int64_t> &trips,
 
   std::vector<Buffer> before = buffers;
   Summary summaryBefore = summary;
+  ChecksScope checksOfSteps(checks, firstCheck);
   auto fallBack = [&](const std::string &reason) {
+    checksOfSteps.drop();
     buffers = std::move(before);
     summary = std::move(summaryBefore);
     summary.fellBack.emplace_back(op.place, reason);
@@ -83,6 +103,7 @@ bool Tracer::raiseFor(const Operation &op, const std::vector<int64_t> &trips,
     set(loop.body.arguments[0], variableOf(loop));
     for (const LoopGroup &group : plan.groups)
       runGroup(loop, group);
+    makeChecks(firstCheck);
   } catch (const NotRaised &cause) {
     return fallBack(cause.reason);
   } catch (const Refusal &refusal) {
