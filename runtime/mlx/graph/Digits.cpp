@@ -111,7 +111,6 @@ std::optional<Extents> Digits::wholeSizes(const Value &value) const {
 }
 
 std::optional<Affine> Digits::fit(const mx::array &numbers, const Extents &sizes) const {
-  size_t count = numbers.size();
   const int64_t *data = numbers.data<int64_t>();
 
   std::vector<size_t> places(extents.size());
@@ -141,58 +140,80 @@ std::optional<Affine> Digits::fit(const mx::array &numbers, const Extents &sizes
     if (__builtin_sub_overflow(data[at], data[0], &result.steps[i]))
       return std::nullopt;
   }
-  // What each count adds.
-  std::vector<std::vector<int64_t>> ofCount;
-  for (const Group &group : grouped) {
-    std::vector<int64_t> sums(static_cast<size_t>(group.size));
-    for (int64_t number = 0; number < group.limit; ++number) {
-      int64_t rest = number;
-      for (size_t i = 0; i < group.digits.size(); ++i) {
-        sums[static_cast<size_t>(number)] +=
-            result.steps[group.digits[i]] * (rest / group.worths[i]);
-        rest %= group.worths[i];
-      }
+  return isEverywhere(result, numbers, sizes) ? std::optional(result) : std::nullopt;
+}
+
+bool Digits::isEverywhere(const Affine &affine, const mx::array &numbers,
+                          const Extents &sizes) const {
+  /// An axis along which the numbers change: its own step, or how far it moves a count.
+  struct Moving {
+    int size;
+    int64_t step = 0, weight = 0;
+    size_t count = none;
+    int index = 0;
+  };
+  /// What each count adds.
+  struct Count {
+    std::vector<int64_t> sums;
+    int64_t at = 0;
+  };
+  std::vector<Moving> moving;
+  std::vector<size_t> placeOf(extents.size(), none);
+  for (size_t axis = 0; axis < extents.size(); ++axis)
+    if (sizes[axis] > 1) {
+      placeOf[axis] = moving.size();
+      moving.push_back({sizes[axis]});
     }
-    ofCount.push_back(std::move(sums));
-  }
-  std::vector<int64_t> steps(extents.size(), 0), weights(extents.size(), 0);
-  std::vector<size_t> countOf(extents.size(), none);
   for (size_t i = 0; i < all.size(); ++i)
-    if (all[i].group < 0)
-      steps[all[i].axis] = result.steps[i];
-  for (size_t i = 0; i < grouped.size(); ++i) {
-    const Group &group = grouped[i];
+    if (all[i].group < 0 && placeOf[all[i].axis] != none)
+      moving[placeOf[all[i].axis]].step = affine.steps[i];
+  std::vector<Count> counts;
+  for (const Group &group : grouped) {
+    if (placeOf[group.axes.front()] == none)
+      continue;
     int64_t weight = 1;
     for (size_t j = group.axes.size(); j-- > 0; weight *= extents[group.axes[j]]) {
-      countOf[group.axes[j]] = i;
-      weights[group.axes[j]] = weight;
+      moving[placeOf[group.axes[j]]].count = counts.size();
+      moving[placeOf[group.axes[j]]].weight = weight;
     }
+    Count count;
+    for (int64_t number = 0; number < group.limit; ++number) {
+      int64_t rest = number, sum = 0;
+      for (size_t i = 0; i < group.digits.size(); ++i) {
+        sum += affine.steps[group.digits[i]] * (rest / group.worths[i]);
+        rest %= group.worths[i];
+      }
+      count.sums.push_back(sum);
+    }
+    counts.push_back(std::move(count));
   }
-  std::vector<int> index(extents.size(), 0);
-  std::vector<int64_t> counts(grouped.size(), 0);
-  for (size_t number = 0; number < count; ++number) {
-    int64_t expected = result.constant;
+  const int64_t *data = numbers.data<int64_t>();
+  int64_t plain = affine.constant;
+  for (size_t number = 0; number < numbers.size(); ++number) {
+    int64_t expected = plain;
     bool isPossible = true;
-    for (size_t i = 0; i < counts.size(); ++i) {
-      isPossible &= counts[i] < grouped[i].limit;
-      expected += ofCount[i][static_cast<size_t>(counts[i])];
+    for (const Count &count : counts) {
+      isPossible = isPossible && count.at < static_cast<int64_t>(count.sums.size());
+      if (isPossible)
+        expected += count.sums[static_cast<size_t>(count.at)];
     }
-    for (size_t axis = 0; axis < extents.size(); ++axis)
-      expected += steps[axis] * index[axis];
     if (isPossible && data[number] != expected)
-      return std::nullopt;
-    for (size_t axis = extents.size(); axis-- > 0;) {
-      ++index[axis];
-      if (countOf[axis] != none)
-        counts[countOf[axis]] += weights[axis];
-      if (index[axis] < sizes[axis])
+      return false;
+    for (size_t axis = moving.size(); axis-- > 0;) {
+      Moving &own = moving[axis];
+      ++own.index;
+      plain += own.step;
+      if (own.count != none)
+        counts[own.count].at += own.weight;
+      if (own.index < own.size)
         break;
-      if (countOf[axis] != none)
-        counts[countOf[axis]] -= weights[axis] * index[axis];
-      index[axis] = 0;
+      plain -= own.step * own.index;
+      if (own.count != none)
+        counts[own.count].at -= own.weight * own.index;
+      own.index = 0;
     }
   }
-  return result;
+  return true;
 }
 
 std::optional<std::vector<Affine>> Digits::affineOf(const std::vector<Value> &values) const {

@@ -91,8 +91,11 @@ Value Tracer::constantOf(const Type &type, int64_t bits) const {
 void Tracer::runConstant(const Operation &op) {
   const Type &type = resultType(op);
   const nlohmann::json &value = op.attributes.at("value");
-  if (!value.is_array())
+  if (!value.is_array()) {
+    if (value.get<int64_t>() == 0)
+      zeros.insert(op.results.front());
     return setResult(op, constantOf(type, value.get<int64_t>()));
+  }
   auto bits = value.get<std::vector<int64_t>>();
   if (std::all_of(bits.begin(), bits.end(), [](int64_t number) { return number == 0; }))
     zeros.insert(op.results.front());

@@ -295,9 +295,7 @@ void Tracer::runLoad(const Operation &op) {
   int before = summary.gathered;
   size_t firstNumber = numChecks;
   setResult(op, load(op, pointer, mask, other, type));
-  bool fillsZeros = !mask || !other ||
-                    (other->isKnown() && isUniform(other->extents()) && type.isFloat() &&
-                     mx::astype(other->array(), mx::float32).item<float>() == 0);
+  bool fillsZeros = !mask || !other || zeros.contains(op.operands.back());
   std::optional<size_t> check;
   if (numChecks > firstNumber)
     check = firstNumber;
