@@ -94,9 +94,9 @@ nb::tuple run(const graph::Program &program, std::tuple<int, int, int> grid,
   for (auto [buffer, bits] : given)
     arguments.push_back({buffer, bits});
   try {
-    graph::Traced traced = graph::trace(
-        program, {std::get<0>(grid), std::get<1>(grid), std::get<2>(grid)}, arguments, arrays,
-        convolves);
+    graph::Traced traced =
+        graph::trace(program, {std::get<0>(grid), std::get<1>(grid), std::get<2>(grid)}, arguments,
+                     arrays, convolves);
     nb::list results, written;
     for (size_t i = 0; i < traced.contents.size(); ++i) {
       written.append(static_cast<bool>(traced.written[i]));

@@ -409,8 +409,7 @@ private:
     found.result = mx::reshape(found.result, resultShape);
     std::vector<int> all(turned.ndim() - 1);
     std::iota(all.begin(), all.end(), 1);
-    found.ofZeros =
-        mx::reshape(mx::sum(mx::multiply(turned, mx::array(0.0f)), all), outsideShape);
+    found.ofZeros = mx::reshape(mx::sum(mx::multiply(turned, mx::array(0.0f)), all), outsideShape);
     return found;
   }
 

@@ -65,8 +65,8 @@ std::optional<std::pair<size_t, int64_t>> Digits::boundOf(const Affine &conditio
       continue;
     bool isOnly = true;
     for (size_t axis = 0; axis < extents.size(); ++axis)
-      isOnly &= condition.steps[axis] == 0 || std::find(group.axes.begin(), group.axes.end(),
-                                                        axis) != group.axes.end();
+      isOnly &= condition.steps[axis] == 0 ||
+                std::find(group.axes.begin(), group.axes.end(), axis) != group.axes.end();
     if (isOnly && condition.constant >= 0)
       return std::pair(i, condition.constant / -*step + 1);
   }
@@ -233,8 +233,8 @@ std::optional<std::vector<Affine>> Digits::affineOf(const std::vector<Value> &va
       std::optional<Extents> sizes = wholeSizes(base);
       if (!sizes)
         return std::nullopt;
-      numbers.push_back(mx::contiguous(
-          mx::broadcast_to(mx::astype(base.array(), mx::int64), shapeOf(*sizes))));
+      numbers.push_back(
+          mx::contiguous(mx::broadcast_to(mx::astype(base.array(), mx::int64), shapeOf(*sizes))));
       ofNumbers.emplace_back(results.size(), *sizes);
     }
     results.push_back(std::move(*known));

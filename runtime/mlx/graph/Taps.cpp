@@ -37,13 +37,32 @@ static mx::array productOfTap(const mx::array &image, const mx::array &filters, 
   return mx::reshape(mx::transpose(mx::matmul(left, right), {1, 0, 2}), split);
 }
 
-static mx::array sumOfSlices(mx::array image, const mx::array &filters, const Taps &taps) {
-  size_t dimensions = taps.strides.size();
+static mx::array padded(const mx::array &image, const Taps &taps) {
   std::vector<std::pair<int, int>> widths(image.ndim(), {0, 0});
   std::copy(taps.padding.begin(), taps.padding.end(), widths.begin() + 1);
-  if (std::any_of(widths.begin(), widths.end(),
-                  [](auto width) { return width.first > 0 || width.second > 0; }))
-    image = mx::pad(image, widths);
+  bool isPadded = std::any_of(widths.begin(), widths.end(),
+                              [](auto width) { return width.first > 0 || width.second > 0; });
+  return isPadded ? mx::pad(image, widths) : image;
+}
+
+/// The padding where it is the same on both sides, and not longer than the filters. For others, the
+/// gradient of MLX 0.32 has wrong numbers or a wrong shape.
+static std::optional<std::vector<int>> evenPadding(const mx::array &filters, const Taps &taps) {
+  std::vector<int> padding;
+  for (size_t i = 0; i < taps.padding.size(); ++i) {
+    auto [low, high] = taps.padding[i];
+    // Less than a stride more makes no further result.
+    if (low < high || low - high >= taps.strides[i] ||
+        low > taps.dilations[i] * (filters.shape(static_cast<int>(i) + 1) - 1))
+      return std::nullopt;
+    padding.push_back(low);
+  }
+  return padding;
+}
+
+static mx::array sumOfSlices(mx::array image, const mx::array &filters, const Taps &taps) {
+  size_t dimensions = taps.strides.size();
+  image = padded(image, taps);
   std::optional<mx::array> sum;
   int count = numTaps(filters);
   for (int number = 0; number < count; ++number) {
@@ -80,13 +99,11 @@ std::optional<mx::array> sumOfTaps(const mx::array &image, const mx::array &filt
                                                    [](int dilation) { return dilation == 1; });
   if (!isGeneral && !isProduct)
     return std::nullopt;
-  std::vector<int> low, high;
-  for (auto [before, behind] : taps.padding) {
-    low.push_back(before);
-    high.push_back(behind);
-  }
-  return mx::conv_general(image, filters, taps.strides, low, high, taps.dilations,
-                          std::vector<int>(taps.strides.size(), 1), taps.groups);
+  std::vector<int> none(taps.strides.size(), 0), ones(taps.strides.size(), 1);
+  std::optional<std::vector<int>> padding = evenPadding(filters, taps);
+  return mx::conv_general(padding ? image : padded(image, taps), filters, taps.strides,
+                          padding ? *padding : none, padding ? *padding : none, taps.dilations,
+                          ones, taps.groups);
 }
 
 } // namespace triton_metal::graph

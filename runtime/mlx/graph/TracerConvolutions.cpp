@@ -1,5 +1,5 @@
-// Sums of products of shifted elements: which loads the factors are, where, and the convolution that
-// their sum is.
+// Sums of products of shifted elements: which loads the factors are, where, and the convolution
+// that their sum is.
 
 #include "runtime/mlx/graph/Box.h"
 #include "runtime/mlx/graph/Convolution.h"
@@ -68,10 +68,9 @@ Value difference(const Value &a, const Value &b) {
     if (std::optional<Affine> negative = multiply(*b.affine(), -1))
       if (std::optional<Affine> both = add(*a.affine(), *negative))
         return Value::of(type, extents, *both);
-  return Value::of(
-      type, extents,
-      mx::subtract(mx::astype(a.array(), mx::int64), mx::astype(b.array(), mx::int64)),
-      a.isKnown() && b.isKnown());
+  return Value::of(type, extents,
+                   mx::subtract(mx::astype(a.array(), mx::int64), mx::astype(b.array(), mx::int64)),
+                   a.isKnown() && b.isKnown());
 }
 
 Value plus(const Value &a, int64_t number) {
@@ -281,9 +280,8 @@ std::optional<Problem> problemOf(const std::array<FactorReader *, 2> &readers,
                                  const Extents &extents, const std::vector<bool> &isSummed) {
   std::vector<CountedAxes> counts = readers[0]->counts;
   for (const CountedAxes &count : readers[1]->counts) {
-    auto same = std::find_if(counts.begin(), counts.end(), [&](const CountedAxes &other) {
-      return other.axes == count.axes;
-    });
+    auto same = std::find_if(counts.begin(), counts.end(),
+                             [&](const CountedAxes &other) { return other.axes == count.axes; });
     if (same == counts.end())
       counts.push_back(count);
     else
@@ -319,10 +317,11 @@ std::optional<Problem> problemOf(const std::array<FactorReader *, 2> &readers,
     digits->setLimit(i, limits[0][i]);
   }
 
-  Problem problem{*digits, {{}, {readers[0]->load->elements, {}, {}}, {readers[1]->load->elements, {}, {}}}};
+  Problem problem{*digits,
+                  {{}, {readers[0]->load->elements, {}, {}}, {readers[1]->load->elements, {}, {}}}};
   for (const Digits::Axis &axis : digits->axes()) {
-    size_t first = axis.group < 0 ? axis.axis
-                                  : digits->groups()[static_cast<size_t>(axis.group)].axes.front();
+    size_t first =
+        axis.group < 0 ? axis.axis : digits->groups()[static_cast<size_t>(axis.group)].axes.front();
     problem.sum.axes.push_back({axis.size, isSummed[first], axis.group < 0, axis.complete});
   }
   std::vector<Value> numbers;
@@ -377,9 +376,10 @@ std::optional<Box> boxOf(const Convolved &found, const Digits &digits) {
     int ofZeros = 1;
     bool isOfFilters = false;
     for (size_t digit : counted.digits) {
-      auto own = std::find_if(
-          found.sides.begin(), found.sides.end(),
-          [&](const Convolved::Side &other) { return other.axes == std::vector{digit}; });
+      auto own =
+          std::find_if(found.sides.begin(), found.sides.end(), [&](const Convolved::Side &other) {
+            return other.axes == std::vector{digit};
+          });
       if (own == found.sides.end())
         continue;
       bool isFirst = digit == counted.digits.front();
@@ -455,7 +455,8 @@ std::optional<Value> Tracer::convolutionOf(const Operation &op, const ProductOfT
       if (reader->load->isGathered) {
         --summary.gathered, ++summary.sliced;
         // All places that the convolution reads are inside.
-        std::erase_if(checks, [&](const BoundsCheck &check) { return check.number == reader->load->check; });
+        std::erase_if(
+            checks, [&](const BoundsCheck &check) { return check.number == reader->load->check; });
       }
     Type type{"f32", product.shape};
     return isCut ? Value::of(type, sizes, std::move(*box), false)
@@ -512,7 +513,8 @@ std::optional<Value> Tracer::convolutionOfSum(const Operation &op, int number,
     return std::nullopt;
   const std::vector<int> &ofTile = resultType(*source).shape;
   size_t rank = outerAxes + ofTile.size();
-  ProductOfTiles product{source->operands[0], source->operands[1], {}, {}, rank, {}, removed, shape};
+  ProductOfTiles product{
+      source->operands[0], source->operands[1], {}, {}, rank, {}, removed, shape};
   for (size_t axis = 0; axis < rank; ++axis)
     product.axesOfFirst.push_back(axis);
   product.axesOfSecond = product.axesOfFirst;

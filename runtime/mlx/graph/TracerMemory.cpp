@@ -139,8 +139,7 @@ void Tracer::makeChecks(size_t first) {
 }
 
 mx::array Tracer::safePlaces(const Operation &op, const Value &pointer,
-                             const std::optional<Value> &mask, int64_t size,
-                             int64_t otherwise) {
+                             const std::optional<Value> &mask, int64_t size, int64_t otherwise) {
   mx::array places = mx::astype(pointer.array(), mx::int64);
   mx::array inside = mx::logical_and(mx::greater_equal(places, mx::array(int64_t(0), mx::int64)),
                                      mx::less(places, mx::array(size, mx::int64)));
