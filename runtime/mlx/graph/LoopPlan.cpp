@@ -25,11 +25,11 @@ struct Access {
 
 class Planner {
 public:
-  Planner(const Operation &loop, const std::function<int(int)> &bufferOf,
+  Planner(const Program &program, const Operation &loop, const std::function<int(int)> &bufferOf,
           const std::function<bool(int)> &isZero)
-      : body(*loop.regions.front()), operations(body.operations), bufferOf(bufferOf),
-        isZero(isZero), numOperations(operations.size() - 1), numCarried(body.arguments.size() - 1),
-        uses(numOperations + numCarried) {
+      : program(program), loop(loop), body(*loop.regions.front()), operations(body.operations),
+        bufferOf(bufferOf), isZero(isZero), numOperations(operations.size() - 1),
+        numCarried(body.arguments.size() - 1), uses(numOperations + numCarried) {
     for (size_t i = 0; i < numOperations; ++i)
       for (int number : operations[i].results)
         producer[number] = i;
@@ -56,11 +56,15 @@ public:
     for (size_t node = 0; node < uses.size(); ++node)
       if (index[node] < 0)
         visit(node);
+    for (size_t i = 0; i < numCarried; ++i)
+      if (std::optional<RescaledSums> found = rescaledSumsOf(program, loop, i, isZero))
+        join(std::move(*found));
     for (LoopGroup &group : result.groups)
       findOutputs(group);
     result.isRaised =
         std::any_of(result.groups.begin(), result.groups.end(), [&](const LoopGroup &group) {
           return group.kind == LoopGroup::Reduction || group.kind == LoopGroup::Product ||
+                 group.kind == LoopGroup::Rescaled ||
                  (group.kind == LoopGroup::Each &&
                   !operations[group.operations[0]].results.empty());
         });
@@ -256,6 +260,31 @@ private:
     }
   }
 
+  /// Makes one group of a maximum and what depends on it. Nothing else depends on these, so they
+  /// may come last.
+  void join(RescaledSums sums) {
+    auto isInside = [&](const std::vector<size_t> &all, size_t i) {
+      return std::binary_search(all.begin(), all.end(), i);
+    };
+    auto isPart = [&](const LoopGroup &group) {
+      return std::any_of(group.operations.begin(), group.operations.end(),
+                         [&](size_t i) { return isInside(sums.operations, i); }) ||
+             std::any_of(group.carried.begin(), group.carried.end(),
+                         [&](size_t i) { return isInside(sums.allCarried, i); });
+    };
+    if (std::any_of(result.groups.begin(), result.groups.end(), [&](const LoopGroup &group) {
+          return group.kind == LoopGroup::Rescaled && isPart(group);
+        }))
+      return;
+    std::erase_if(result.groups, isPart);
+    LoopGroup group;
+    group.kind = LoopGroup::Rescaled;
+    group.operations = sums.operations;
+    group.carried = sums.allCarried;
+    group.rescaled = std::move(sums);
+    result.groups.push_back(std::move(group));
+  }
+
   /// The group's values that are taken outside of it.
   void findOutputs(LoopGroup &group) const {
     auto isInside = [&](size_t node) {
@@ -282,6 +311,8 @@ private:
         take(yielded(i));
   }
 
+  const Program &program;
+  const Operation &loop;
   const Block &body;
   const std::vector<Operation> &operations;
   const std::function<int(int)> &bufferOf;
@@ -327,9 +358,9 @@ void forEachResult(const Operation &op, const std::function<void(int)> &visit) {
   }
 }
 
-LoopPlan planLoop(const Operation &loop, const std::function<int(int)> &bufferOf,
-                  const std::function<bool(int)> &isZero) {
-  return Planner(loop, bufferOf, isZero).plan();
+LoopPlan planLoop(const Program &program, const Operation &loop,
+                  const std::function<int(int)> &bufferOf, const std::function<bool(int)> &isZero) {
+  return Planner(program, loop, bufferOf, isZero).plan();
 }
 
 } // namespace triton_metal::graph

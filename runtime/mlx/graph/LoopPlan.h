@@ -2,7 +2,7 @@
 #ifndef TRITON_METAL_RUNTIME_MLX_GRAPH_LOOPPLAN_H
 #define TRITON_METAL_RUNTIME_MLX_GRAPH_LOOPPLAN_H
 
-#include "runtime/mlx/graph/Program.h"
+#include "runtime/mlx/graph/RescaledSums.h"
 
 #include <functional>
 
@@ -23,6 +23,8 @@ struct LoopGroup {
     Reduction,
     /// A sum of products of tiles that nothing else reads.
     Product,
+    /// A running maximum, and sums that are scaled to it.
+    Rescaled,
     /// Everything else runs step by step.
     Steps
   } kind;
@@ -33,6 +35,7 @@ struct LoopGroup {
   /// For Reduction and Product: the value of each step. For a Product, the product of tiles itself.
   int operand = -1;
   size_t product = 0;
+  std::optional<RescaledSums> rescaled;
 };
 
 /// The groups of a loop, each behind those that it depends on.
@@ -43,8 +46,8 @@ struct LoopPlan {
 };
 
 /// `bufferOf` gives the buffer that a pointer from outside of the loop points into, or -1.
-LoopPlan planLoop(const Operation &loop, const std::function<int(int)> &bufferOf,
-                  const std::function<bool(int)> &isZero);
+LoopPlan planLoop(const Program &program, const Operation &loop,
+                  const std::function<int(int)> &bufferOf, const std::function<bool(int)> &isZero);
 
 /// Calls a function with each number that the operation makes, also in its regions.
 void forEachResult(const Operation &op, const std::function<void(int)> &visit);

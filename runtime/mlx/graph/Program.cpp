@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <stdexcept>
-#include <unordered_set>
+#include <unordered_map>
 
 namespace triton_metal::graph {
 
@@ -30,8 +30,8 @@ public:
 
   /// Notes which operations have results that others take, and where values come from.
   void markUsed(Block &block) const {
-    for (int value : uses)
-      program.uses[static_cast<size_t>(value)] = true;
+    for (const auto &[value, count] : uses)
+      program.useCounts[static_cast<size_t>(value)] = count;
     markOperations(block);
   }
   void markOperations(Block &block) const {
@@ -65,7 +65,8 @@ private:
     Operation operation;
     operation.name = json.at("name").get<std::string>();
     operation.operands = readValues(json.at("operands"));
-    uses.insert(operation.operands.begin(), operation.operands.end());
+    for (int value : operation.operands)
+      ++uses[value];
     operation.results = readValues(json.at("results"));
     operation.types = readTypes(json.at("types"));
     operation.attributes = json.at("attributes");
@@ -79,7 +80,7 @@ private:
   }
 
   Program &program;
-  std::unordered_set<int> uses;
+  std::unordered_map<int, int> uses;
 };
 
 } // namespace
@@ -121,8 +122,8 @@ Program Program::read(const std::string &text) {
   program.files = json.at("files").get<std::vector<std::string>>();
   Reader reader(program);
   program.body = reader.readBlock(json.at("body"));
-  program.uses.resize(static_cast<size_t>(program.numValues));
-  program.producers.resize(program.uses.size());
+  program.useCounts.resize(static_cast<size_t>(program.numValues));
+  program.producers.resize(program.useCounts.size());
   reader.markUsed(program.body);
   return program;
 }

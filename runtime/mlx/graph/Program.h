@@ -67,8 +67,8 @@ struct Program {
   Block body;
   std::vector<std::string> files;
   int numValues = 0;
-  /// For each value, whether anything takes it.
-  std::vector<bool> uses;
+  /// For each value, how many operands it is.
+  std::vector<int> useCounts;
   /// For each value, the operation that makes it, or null. A program is moved and never copied, so
   /// that these stay where they are.
   std::vector<const Operation *> producers;
@@ -82,7 +82,8 @@ struct Program {
   /// `file:line:column`, or nothing.
   std::string describe(Place place) const;
   const Operation *producer(int value) const { return producers[static_cast<size_t>(value)]; }
-  bool isUsed(int value) const { return uses[static_cast<size_t>(value)]; }
+  int useCount(int value) const { return useCounts[static_cast<size_t>(value)]; }
+  bool isUsed(int value) const { return useCount(value) > 0; }
 };
 
 /// What cannot become a graph, with its place in the source.

@@ -2,6 +2,7 @@
 #ifndef TRITON_METAL_RUNTIME_MLX_GRAPH_TRACER_H
 #define TRITON_METAL_RUNTIME_MLX_GRAPH_TRACER_H
 
+#include "runtime/mlx/graph/Attention.h"
 #include "runtime/mlx/graph/LoopPlan.h"
 #include "runtime/mlx/graph/OuterAxes.h"
 
@@ -178,6 +179,8 @@ private:
   void runReduction(RaisedLoop &loop, const LoopGroup &group);
   void runProduct(RaisedLoop &loop, const LoopGroup &group);
   void runSteps(RaisedLoop &loop, const LoopGroup &group);
+  void runRescaled(RaisedLoop &loop, const RescaledSums &sums);
+  void addUp(RaisedLoop &loop, const RescaledSums::Sum &sum);
   /// The product of a dot whose operands no step before decides; nothing for others.
   std::optional<Value> independentProduct(const RaisedLoop &loop, const LoopGroup &group,
                                           size_t operation);
@@ -204,6 +207,14 @@ private:
   /// exp(x - max(x)) / sum(exp(x - max(x))) along the last axis. Nothing for other quotients;
   /// `plain` is what the division gives.
   std::optional<Value> softmaxOf(const Operation &op, const Value &plain);
+  /// softmax(queries x keys) x values, where it ends with this quotient.
+  std::optional<Value> attentionAt(const Operation &op);
+  std::optional<Visible> visibleOf(const Attention &attention, int rows, int columns) const;
+  /// Whether each program takes all steps of which it sees a key.
+  bool seesAll(const RescaledLoop &loop, const Visible &visible, int64_t queries, int64_t keys,
+               int rows, int columns) const;
+  /// The number, if the launch alone decides it.
+  std::optional<float> numberOf(const ScalarKey &key, const Type &type) const;
 
   // Sums of products as convolutions; nothing for others.
   friend class FactorReader;
@@ -312,6 +323,8 @@ private:
   std::vector<BoundsCheck> checks;
   size_t firstCheck = 0, numChecks = 0;
   bool convolves;
+  /// By the numbers of their results.
+  std::map<int, std::shared_ptr<RescaledLoop>> rescaled;
   /// Which programs run the present operation; null for all.
   std::optional<Value> active;
 };

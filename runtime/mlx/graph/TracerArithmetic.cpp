@@ -45,6 +45,8 @@ void Tracer::runElementwise(const Operation &op) {
   std::optional<Value> raised;
   if (op.name == "arith.divf")
     raised = softmaxOf(op, result);
+  if (!raised && type.shape.size() == 2 && type.isFloat())
+    raised = attentionAt(op);
   setResult(op, raised ? *raised : result);
 }
 

@@ -157,6 +157,8 @@ std::optional<Value> Tracer::within(const std::optional<Value> &condition) const
 }
 
 void Tracer::runFor(const Operation &op) {
+  for (int number : op.results)
+    rescaled.erase(number);
   const Block &body = *op.regions.front();
   const Value low = operand(op, 0), high = operand(op, 1), step = operand(op, 2);
   bool isUnsigned = op.has("unsignedCmp");
@@ -196,7 +198,7 @@ void Tracer::runFor(const Operation &op) {
     refuse(op, "a loop has more than " + std::to_string(mostSteps) +
                    " steps; a graph would hold each of them");
 
-  if (most >= 2 && raiseFor(op, trips, extents))
+  if (most >= 1 && raiseFor(op, trips, extents))
     return;
 
   std::optional<mx::array> counts;

@@ -67,10 +67,14 @@ bool Tracer::raiseFor(const Operation &op, const std::vector<int64_t> &trips,
                       const Extents &extents) {
   auto bufferOf = [&](int number) { return get(number).isValid() ? get(number).buffer() : -1; };
   auto isZero = [&](int number) { return zeros.contains(number); };
-  LoopPlan plan = planLoop(op, bufferOf, isZero);
-  if (!plan.isRaised)
-    return false;
+  LoopPlan plan = planLoop(program, op, bufferOf, isZero);
   int64_t most = *std::max_element(trips.begin(), trips.end());
+  // A single step is what it is, but for sums that end in attention.
+  bool isRescaled = std::any_of(plan.groups.begin(), plan.groups.end(), [](const LoopGroup &group) {
+    return group.kind == LoopGroup::Rescaled;
+  });
+  if (!plan.isRaised || (most < 2 && !isRescaled))
+    return false;
   std::optional<size_t> axis = outer.takeAxis(static_cast<int>(most));
   if (!axis) {
     summary.fellBack.emplace_back(op.place, "loops are nested too deeply");
@@ -96,6 +100,8 @@ bool Tracer::raiseFor(const Operation &op, const std::vector<int64_t> &trips,
     checksOfSteps.drop();
     buffers = std::move(before);
     summary = std::move(summaryBefore);
+    for (int number : op.results)
+      rescaled.erase(number);
     summary.fellBack.emplace_back(op.place, reason);
     return false;
   };
@@ -169,6 +175,8 @@ void Tracer::runGroup(RaisedLoop &loop, const LoopGroup &group) {
     return runReduction(loop, group);
   case LoopGroup::Product:
     return runProduct(loop, group);
+  case LoopGroup::Rescaled:
+    return runRescaled(loop, *group.rescaled);
   case LoopGroup::Steps:
     return runSteps(loop, group);
   }
