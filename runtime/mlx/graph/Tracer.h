@@ -59,6 +59,9 @@ struct NeedsDivision {
   Division division;
 };
 
+/// Axes that are summed, with their sizes.
+using SummedAxes = std::vector<std::pair<size_t, int>>;
+
 /// A loop whose steps are traced together, along one axis.
 struct RaisedLoop {
   const Operation &op;
@@ -71,6 +74,9 @@ struct RaisedLoop {
   std::vector<Value> initial, results;
   /// Products of tiles that are a part of a sum along the axis.
   std::set<size_t> merged;
+  /// The carried value that is a sum along the axes of loops around, too.
+  std::optional<size_t> nested = {};
+  SummedAxes around = {};
 };
 
 /// What a load takes: the elements of a flat array at places, where its mask holds.
@@ -98,8 +104,8 @@ struct ProductOfTiles {
   /// Where their axes are among those of all products, and how many these are.
   std::vector<size_t> axesOfFirst, axesOfSecond;
   size_t rank;
-  /// The axes that are summed, with their sizes, and the one that the sum no longer has.
-  std::vector<std::pair<size_t, int>> sums;
+  /// The axes that are summed, and the one that the sum no longer has.
+  SummedAxes sums;
   std::optional<size_t> removed;
   /// The shape of the sum's tile.
   std::vector<int> shape;
@@ -178,6 +184,9 @@ private:
   void runPrevious(RaisedLoop &loop, size_t carried);
   void runReduction(RaisedLoop &loop, const LoopGroup &group);
   void runProduct(RaisedLoop &loop, const LoopGroup &group);
+  void runNested(RaisedLoop &loop, const LoopGroup &group);
+  /// The axes along which a carried value is a sum.
+  static SummedAxes axesOf(const RaisedLoop &loop, size_t carried);
   void runSteps(RaisedLoop &loop, const LoopGroup &group);
   void runRescaled(RaisedLoop &loop, const RescaledSums &sums);
   void addUp(RaisedLoop &loop, const RescaledSums::Sum &sum);
@@ -220,10 +229,10 @@ private:
   friend class FactorReader;
   std::optional<Value> convolutionOf(const Operation &op, const ProductOfTiles &product);
   /// Of a product of tiles, also along the steps of a loop. What is added to it is left out.
-  std::optional<Value> convolutionOfDot(const Operation &op, const RaisedLoop *loop);
+  std::optional<Value> convolutionOfDot(const Operation &op, const SummedAxes &along);
   /// Of a sum of products of elements along the axis of a tile, the steps of a loop, or both.
   std::optional<Value> convolutionOfSum(const Operation &op, int number,
-                                        const std::vector<int> &shape, const RaisedLoop *loop);
+                                        const std::vector<int> &shape, const SummedAxes &along);
   Value addedTo(const Operation &op, const Value &initial, const Value &sum) const;
   /// What an operation that changes the shape of a tile makes of another one.
   Value reshapedBy(const Operation &op, const Value &value);
@@ -244,9 +253,8 @@ private:
   void runGather(const Operation &op);
   void runHistogram(const Operation &op);
   void runDot(const Operation &op);
-  /// The product of two tiles, without what is added to it. Sums also along an outer axis, if one
-  /// is given.
-  Value product(const Operation &op, const Value &a, const Value &b, std::optional<size_t> along);
+  /// The product of two tiles, without what is added to it. Sums also along some outer axes.
+  Value product(const Operation &op, const Value &a, const Value &b, const SummedAxes &along);
   Value sumWith(const Operation &op, const Value &product, const Value &c);
 
   // Reductions and scans.
@@ -317,6 +325,8 @@ private:
   std::vector<Value> values;
   /// Constants that are 0.
   std::set<int> zeros;
+  /// Loops that go on with a sum of loops around: which carried value it is, and their axes.
+  std::map<const Operation *, std::pair<size_t, SummedAxes>> nestedSums;
   /// What each load takes, by its result.
   std::map<int, LoadedElements> loaded;
   /// What is checked later, and where the checks of the loop begin whose steps are traced together.

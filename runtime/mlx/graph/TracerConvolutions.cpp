@@ -476,10 +476,9 @@ Value Tracer::addedTo(const Operation &op, const Value &initial, const Value &su
   });
 }
 
-std::optional<Value> Tracer::convolutionOfDot(const Operation &op, const RaisedLoop *loop) {
+std::optional<Value> Tracer::convolutionOfDot(const Operation &op, const SummedAxes &along) {
   const Type &type = resultType(op);
-  if (!type.isFloat() || type.dtype() == mx::float64 || type.shape.size() != 2 ||
-      (loop && loop->counts))
+  if (!type.isFloat() || type.dtype() == mx::float64 || type.shape.size() != 2)
     return std::nullopt;
   // The tiles' rows, columns, and what is summed.
   constexpr size_t m = outerAxes, n = m + 1, k = n + 1;
@@ -490,17 +489,14 @@ std::optional<Value> Tracer::convolutionOfDot(const Operation &op, const RaisedL
   }
   product.axesOfFirst.insert(product.axesOfFirst.end(), {m, k});
   product.axesOfSecond.insert(product.axesOfSecond.end(), {k, n});
+  product.sums = along;
   product.sums.emplace_back(k, operand(op, 0).type().shape[1]);
-  if (loop)
-    product.sums.emplace_back(loop->axis, loop->size);
   return convolutionOf(op, product);
 }
 
 std::optional<Value> Tracer::convolutionOfSum(const Operation &op, int number,
                                               const std::vector<int> &shape,
-                                              const RaisedLoop *loop) {
-  if (loop && loop->counts)
-    return std::nullopt;
+                                              const SummedAxes &along) {
   const Operation *source = program.producer(number);
   std::optional<size_t> removed;
   // The sum along a tile's axis, of which a loop makes one along its steps.
@@ -518,10 +514,9 @@ std::optional<Value> Tracer::convolutionOfSum(const Operation &op, int number,
   for (size_t axis = 0; axis < rank; ++axis)
     product.axesOfFirst.push_back(axis);
   product.axesOfSecond = product.axesOfFirst;
+  product.sums = along;
   if (removed)
     product.sums.emplace_back(*removed, ofTile[*removed - outerAxes]);
-  if (loop)
-    product.sums.emplace_back(loop->axis, loop->size);
   return convolutionOf(op, product);
 }
 
