@@ -41,6 +41,10 @@ public:
   }
 
   std::optional<Convolved> run() {
+    for (Affine *affine : allAffines())
+      for (size_t axis = 0; axis < axes.size(); ++axis)
+        if (axes[axis].size == 1)
+          affine->steps[axis] = 0;
     turnAround();
     mergeAxes();
     if (!limitAxes() || !classify())

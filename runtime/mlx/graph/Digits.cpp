@@ -60,15 +60,23 @@ std::optional<int64_t> Digits::stepOf(const Affine &affine, const Group &group) 
 std::optional<std::pair<size_t, int64_t>> Digits::boundOf(const Affine &condition) const {
   for (size_t i = 0; i < grouped.size(); ++i) {
     const Group &group = grouped[i];
-    std::optional<int64_t> step = stepOf(condition, group);
-    if (!step || *step >= 0)
+    // The last digit that counts: the bound is a multiple of its worth.
+    size_t last = group.digits.size();
+    while (last > 0 && condition.steps[group.digits[last - 1]] == 0)
+      --last;
+    if (last == 0)
       continue;
-    bool isOnly = true;
-    for (size_t axis = 0; axis < extents.size(); ++axis)
-      isOnly &= condition.steps[axis] == 0 ||
-                std::find(group.axes.begin(), group.axes.end(), axis) != group.axes.end();
-    if (isOnly && condition.constant >= 0)
-      return std::pair(i, condition.constant / -*step + 1);
+    int64_t step = condition.steps[group.digits[--last]], worth = group.worths[last];
+    if (step >= 0 || condition.constant < 0)
+      return std::nullopt;
+    Affine rest = condition;
+    for (size_t j = 0; j <= last; ++j) {
+      int64_t wanted = all[group.digits[j]].size > 1 ? step * (group.worths[j] / worth) : 0;
+      rest.steps[group.digits[j]] -= wanted;
+    }
+    if (!rest.isConstant())
+      return std::nullopt;
+    return std::pair(i, (condition.constant / -step + 1) * worth);
   }
   return std::nullopt;
 }

@@ -44,7 +44,8 @@ public:
   const std::vector<Axis> &axes() const { return all; }
   const std::vector<Group> &groups() const { return grouped; }
 
-  /// Where a condition bounds nothing but a count from above: its group and the bound.
+  /// Where a condition on axes and digits bounds nothing but a count from above: its group and the
+  /// bound.
   std::optional<std::pair<size_t, int64_t>> boundOf(const Affine &condition) const;
   /// Only counts below are considered from here on.
   void setLimit(size_t group, int64_t limit);
@@ -53,8 +54,9 @@ public:
   /// is no such form: each number of an array is compared.
   std::optional<std::vector<Affine>> affineOf(const std::vector<Value> &values) const;
 
-private:
   std::optional<Affine> split(const Affine &affine) const;
+
+private:
   /// The sizes of an array with all axes of a count along which it changes; nothing for long ones.
   std::optional<Extents> wholeSizes(const Value &value) const;
   std::optional<Affine> fit(const mx::array &numbers, const Extents &sizes) const;

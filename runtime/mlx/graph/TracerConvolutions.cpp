@@ -295,49 +295,67 @@ std::optional<Problem> problemOf(const std::array<FactorReader *, 2> &readers,
   if (!digits)
     return std::nullopt;
 
-  // Bounds of counts come first: what is behind them follows no rule.
-  std::array<std::vector<Value>, 2> conditions;
+  // How far conditions let each side count.
   std::array<std::vector<int64_t>, 2> limits;
-  for (size_t side = 0; side < 2; ++side) {
+  for (std::vector<int64_t> &ofSide : limits)
     for (const Digits::Group &group : digits->groups())
-      limits[side].push_back(group.size);
-    for (const Value &condition : readers[side]->conditions) {
-      auto bound = condition.affine() ? digits->boundOf(*condition.affine()) : std::nullopt;
-      if (bound)
-        limits[side][bound->first] = std::min(limits[side][bound->first], bound->second);
-      else
-        conditions[side].push_back(condition);
-    }
-  }
-  for (size_t i = 0; i < digits->groups().size(); ++i) {
-    // A sum ends where both factors do; a part of the result, where the convolved array does.
+      ofSide.push_back(group.size);
+  auto isBound = [&](size_t side, const Affine &condition) {
+    auto bound = digits->boundOf(condition);
+    if (bound)
+      limits[side][bound->first] = std::min(limits[side][bound->first], bound->second);
+    return bound.has_value();
+  };
+  // A sum ends where both factors do; a part of the result, where the convolved array does.
+  auto isLimited = [&](size_t i) {
     const Digits::Group &group = digits->groups()[i];
-    if (limits[1][i] != (isSummed[group.axes.front()] ? limits[0][i] : group.size))
-      return std::nullopt;
-    digits->setLimit(i, limits[0][i]);
+    return limits[1][i] == (isSummed[group.axes.front()] ? limits[0][i] : group.size);
+  };
+  auto setLimits = [&] {
+    for (size_t i = 0; i < digits->groups().size(); ++i)
+      if (isLimited(i))
+        digits->setLimit(i, limits[0][i]);
+  };
+
+  // Bounds of counts come first: what is behind them follows no rule.
+  std::vector<Value> numbers;
+  std::array<size_t, 2> numCounts;
+  for (size_t side = 0; side < 2; ++side) {
+    size_t before = numbers.size();
+    numbers.push_back(readers[side]->place);
+    for (const Value &condition : readers[side]->conditions) {
+      std::optional<Affine> affine =
+          condition.affine() ? digits->split(*condition.affine()) : std::nullopt;
+      if (!affine || !isBound(side, *affine))
+        numbers.push_back(condition);
+    }
+    numCounts[side] = numbers.size() - before;
   }
+  setLimits();
+  std::optional<std::vector<Affine>> affine = digits->affineOf(numbers);
+  if (!affine)
+    return std::nullopt;
 
   Problem problem{*digits,
                   {{}, {readers[0]->load->elements, {}, {}}, {readers[1]->load->elements, {}, {}}}};
+  auto next = affine->begin();
+  for (size_t side = 0; side < 2; ++side) {
+    ProductFactor &factor = side == 0 ? problem.sum.x : problem.sum.w;
+    auto end = next + static_cast<std::ptrdiff_t>(numCounts[side]);
+    factor.place = *next++;
+    for (; next != end; ++next)
+      if (!isBound(side, *next))
+        factor.conditions.push_back(*next);
+  }
+  for (size_t i = 0; i < digits->groups().size(); ++i)
+    if (!isLimited(i))
+      return std::nullopt;
+  setLimits();
+  problem.digits = *digits;
   for (const Digits::Axis &axis : digits->axes()) {
     size_t first =
         axis.group < 0 ? axis.axis : digits->groups()[static_cast<size_t>(axis.group)].axes.front();
     problem.sum.axes.push_back({axis.size, isSummed[first], axis.group < 0, axis.complete});
-  }
-  std::vector<Value> numbers;
-  for (size_t side = 0; side < 2; ++side) {
-    numbers.push_back(readers[side]->place);
-    numbers.insert(numbers.end(), conditions[side].begin(), conditions[side].end());
-  }
-  std::optional<std::vector<Affine>> affine = digits->affineOf(numbers);
-  if (!affine)
-    return std::nullopt;
-  size_t next = 0;
-  for (size_t side = 0; side < 2; ++side) {
-    ProductFactor &factor = side == 0 ? problem.sum.x : problem.sum.w;
-    factor.place = (*affine)[next++];
-    for (size_t i = 0; i < conditions[side].size(); ++i)
-      factor.conditions.push_back((*affine)[next++]);
   }
   return problem;
 }
