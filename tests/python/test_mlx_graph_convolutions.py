@@ -573,3 +573,96 @@ def test_the_form_is_that_of_the_device(monkeypatch: pytest.MonkeyPatch) -> None
     assert on_gpu == call(graph(stencil_kernel, convolutions=True).summary, x, w).primitives
     assert on_cpu == call(graph(stencil_kernel, convolutions=False).summary, x, w).primitives
     assert on_gpu < on_cpu
+
+
+@triton_metal.jit
+def steps_kernel(y, w, out, n, STEPS: tl.constexpr, KIND: tl.constexpr, BLOCK: tl.constexpr):
+    """Convolutions of what the kernel itself has written."""
+    i = tl.arange(0, BLOCK)
+    acc = tl.zeros((BLOCK,), tl.float32)
+    if KIND == "one by one":
+        for step in range(STEPS):
+            acc = tl.zeros((BLOCK,), tl.float32)
+            for k in range(3):
+                at = i + k - 1
+                values = tl.load(y + step * n + at, (at >= 0) & (at < n), other=0.0)
+                acc += values * tl.load(w + k)
+            tl.store(y + (step + 1) * n + i, acc, i < n)
+    else:
+        for k in range(STEPS):
+            values = tl.load(y + i + k, i + k < n, other=0.0)
+            tl.store(y + i + k + 1, values * 0.5, i + k + 1 < n)
+            acc += values * tl.load(w + k)
+    tl.store(out + i, acc)
+
+
+@pytest.mark.parametrize("kind", ["one by one", "changed in between"])
+def test_convolutions_of_arrays_that_change(kind: str) -> None:
+    arrays = [normal(250), normal(4, seed=1), np.zeros(64, "float32")]
+    compare(steps_kernel, (1,), arrays, 50, 4, kind, 64, tolerance=1e-5)
+    kernel = graph(steps_kernel)
+    y, w, out = (mx.array(array) for array in arrays)
+    summary = kernel.summary(w=w, n=50, STEPS=4, KIND=kind, BLOCK=64, grid=(1,), outputs={"y": y, "out": out})  # fmt: skip
+    assert is_raised(summary) == (kind == "one by one")
+
+
+@triton_metal.jit
+def carried_kernel(x, w, out, STEPS: tl.constexpr, KIND: tl.constexpr, B: tl.constexpr):
+    """Products of loaded tiles, of which each step takes what the one before has left."""
+    i = tl.arange(0, B)
+    acc = tl.zeros((B, B), tl.float32)
+    for step in range(STEPS):
+        a = tl.load(x + (i[:, None] + step) * B + i[None, :])
+        b = tl.load(w + step * B * B + i[:, None] * B + i[None, :])
+        if KIND == "decays":
+            acc = acc * 0.5 + tl.dot(a, b, input_precision="ieee")
+        elif KIND == "is taken":
+            acc += tl.dot(tl.dot(a, b, input_precision="ieee"), acc, input_precision="ieee") + 1
+        else:
+            acc = tl.dot(tl.trans(tl.trans(a)), b, acc, input_precision="ieee")
+            acc = tl.maximum(acc, -1.0)
+    tl.store(out + i[:, None] * B + i[None, :], acc)
+
+
+@pytest.mark.parametrize("kind", ["decays", "is taken", "is held"])
+def test_products_of_rows_that_steps_take_one_by_one(kind: str) -> None:
+    arrays = [normal(20, 16) / 4, normal(3, 16, 16, seed=1) / 4, np.zeros((16, 16), "float32")]
+    compare(carried_kernel, (1,), arrays, 3, kind, 16, tolerance=1e-4)
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize(
+    ("x", "w", "options"),
+    [
+        ((2, 8, 8, 32), (32, 3, 3, 16), {"groups": 2}),
+        ((2, 9, 8, 32), (32, 3, 3, 1), {"groups": 32, "stride": 2}),
+        ((2, 8, 8, 3), (16, 3, 3, 3), {"padding": 1}),
+        ((1, 5, 6, 6, 16), (16, 3, 3, 3, 16), {"padding": 1}),
+        ((2, 50, 16), (16, 5, 16), {"padding": 4, "dilation": 2}),
+    ],
+)
+def test_convolutions_of_the_library_are_raised(
+    monkeypatch: pytest.MonkeyPatch, x: Any, w: Any, options: Any, form: bool
+) -> None:
+    from triton_metal.mlx import graph_programs
+    from triton_metal.ops import convolutions
+
+    summaries = []
+    run = graph_programs.run
+
+    def noted(*arguments: Any, **others: Any) -> Any:
+        result = run(*arguments, **others, convolves=form)
+        summaries.append(result[2])
+        return result
+
+    monkeypatch.setattr(graph_programs, "run", noted)
+    arrays = normal(*x), normal(*w, seed=1)
+    function = {3: convolutions.conv1d, 4: convolutions.conv2d, 5: convolutions.conv3d}[len(x)]
+    results = []
+    for device in ("host", "mlx-graph"):
+        with triton_metal.device(device):
+            results.append(np.array(function(*arrays, **options)))
+    np.testing.assert_allclose(results[1], results[0], rtol=1e-4, atol=1e-4)
+    (summary,) = summaries
+    assert is_raised(summary)
+    assert summary.gathered == 0

@@ -35,7 +35,8 @@ class Search {
 public:
   Search(ProductSum sum, ConvolutionForm form)
       : x(std::move(sum.x)), w(std::move(sum.w)), axes(std::move(sum.axes)), form(form),
-        members(axes.size()), ranges(axes.size()), isReversed(axes.size(), false) {
+        members(axes.size()), ranges(axes.size()), isReversed(axes.size(), false),
+        cutsFilters(axes.size(), false) {
     for (size_t axis = 0; axis < axes.size(); ++axis)
       members[axis] = {axis};
   }
@@ -158,6 +159,7 @@ private:
       if (ofX == ofW || isPixel) {
         if (ofX.low >= ofX.high)
           return false;
+        cutsFilters[axis] = ofW != whole;
         cut(axis, ofX);
       }
     }
@@ -406,7 +408,8 @@ private:
     for (const std::vector<size_t> *list : {&single, &batch, &spatial, &groups, &outputs})
       for (size_t axis : *list) {
         found.sides.push_back({members[axis], fullSizes[axis], static_cast<int>(ranges[axis].low),
-                               static_cast<int>(ranges[axis].high), isOfFilters[axis]});
+                               static_cast<int>(ranges[axis].high), isOfFilters[axis],
+                               cutsFilters[axis]});
         resultShape.push_back(axes[axis].size);
         outsideShape.push_back(isOfFilters[axis] ? axes[axis].size : 1);
       }
@@ -424,7 +427,7 @@ private:
   std::vector<std::vector<size_t>> members;
   std::vector<Range> ranges;
   std::vector<int> fullSizes;
-  std::vector<bool> isReversed, isOfFilters;
+  std::vector<bool> isReversed, isOfFilters, cutsFilters;
   std::vector<size_t> sums, pixels, groups, outputs, single;
   std::vector<Coordinate> coordinates;
   Extents sizes;

@@ -36,10 +36,10 @@ struct Convolved {
   /// One or several of the sum's axes, the greatest step first: one axis of the result.
   struct Side {
     std::vector<size_t> axes;
-    /// The result has the coordinates from `low` up to `high`. At others, the convolved array is 0,
-    /// and so are the filters, if they change along it.
+    /// The result has the coordinates from `low` up to `high`. At others, the convolved array is 0.
     int size, low, high;
-    bool isOfFilters;
+    /// Whether the filters change along it, and whether they are 0 at others, too.
+    bool isOfFilters, cutsFilters;
   };
   std::vector<Side> sides;
   mx::array result;

@@ -252,8 +252,7 @@ private:
     if (yielded(group.carried.front()) != result || useCount.at(result) != 1 ||
         std::count_if(op.results.begin(), op.results.end(), isUsed) != 1)
       return;
-    LoopPlan plan = planLoop(
-        program, op, [](int) { return -1; }, isZero);
+    LoopPlan plan = planLoop(program, op, [](int) { return -1; }, isZero);
     for (const LoopGroup &other : plan.groups)
       if (other.carried == std::vector{inner} &&
           (other.kind == LoopGroup::Reduction || other.kind == LoopGroup::Product ||

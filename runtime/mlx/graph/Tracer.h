@@ -81,6 +81,7 @@ struct RaisedLoop {
 
 /// What a load takes: the elements of a flat array at places, where its mask holds.
 struct LoadedElements {
+  Value result;
   mx::array elements;
   Value pointer;
   /// Whether there are zeros elsewhere.

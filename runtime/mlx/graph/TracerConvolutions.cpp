@@ -96,7 +96,10 @@ public:
         return false;
     }
     auto found = op ? tracer.loaded.find(op->results.front()) : tracer.loaded.end();
-    if (found == tracer.loaded.end() || !found->second.fillsZeros)
+    // Behind steps that run one by one, a value is that of all of them, and its load is the last
+    // one's.
+    if (found == tracer.loaded.end() || !found->second.fillsZeros ||
+        !found->second.result.isSame(tracer.get(op->results.front())))
       return false;
     load = &found->second;
     if (!mx::issubdtype(load->elements.dtype(), mx::floating) ||
@@ -108,6 +111,13 @@ public:
     bool isMasked = op->attributes.at("operandSegmentSizes")[1].get<int>() != 0;
     if (isMasked && !readMask(op->operands[1], path))
       return false;
+    extents = place.extents();
+    for (const Value &condition : conditions)
+      extents = join(extents, condition.extents());
+    const Extents &ofValue = tracer.get(number).extents(), &ofLoops = tracer.outer.sizes();
+    for (size_t axis = 0; axis < outerAxes; ++axis)
+      if ((ofValue[axis] > 1 && extents[axis] == 1) || extents[axis] > ofLoops[axis])
+        return false;
     findCounts(op->operands[0], path);
     if (isMasked)
       findCounts(op->operands[1], path);
@@ -119,6 +129,8 @@ public:
   /// Numbers that are at least 0 where the mask holds.
   std::vector<Value> conditions;
   std::vector<CountedAxes> counts;
+  /// The sizes of the axes along which any of these changes.
+  Extents extents;
 
 private:
   /// Operations between a value and the product, the last one first.
@@ -368,9 +380,9 @@ std::optional<Box> boxOf(const Convolved &found, const Digits &digits) {
   mx::Shape shape, outsideShape;
   std::vector<Window::Group> groups;
   size_t cuts = 0, cutsByImage = 0;
-  auto add = [&](Window::Group group, bool isOfFilters, int ofZeros) {
+  auto add = [&](Window::Group group, bool cutsFilters, int ofZeros) {
     bool isCut = group.low != 0 || group.high != group.size;
-    cuts += isCut, cutsByImage += isCut && !isOfFilters;
+    cuts += isCut, cutsByImage += isCut && !cutsFilters;
     shape.push_back(static_cast<int>(group.length()));
     outsideShape.push_back(ofZeros);
     groups.push_back(std::move(group));
@@ -384,15 +396,13 @@ std::optional<Box> boxOf(const Convolved &found, const Digits &digits) {
       for (size_t axis : side.axes)
         group.axes.push_back(digits.axes()[axis].axis);
       order.push_back(static_cast<int>(i));
-      add(std::move(group), side.isOfFilters, outside.shape(static_cast<int>(i)));
+      add(std::move(group), side.cutsFilters, outside.shape(static_cast<int>(i)));
       continue;
     }
     if (!done.insert(first.group).second)
       continue;
     const Digits::Group &counted = digits.groups()[static_cast<size_t>(first.group)];
-    int64_t high = counted.limit;
     int ofZeros = 1;
-    bool isOfFilters = false;
     for (size_t digit : counted.digits) {
       auto own =
           std::find_if(found.sides.begin(), found.sides.end(), [&](const Convolved::Side &other) {
@@ -400,20 +410,15 @@ std::optional<Box> boxOf(const Convolved &found, const Digits &digits) {
           });
       if (own == found.sides.end())
         continue;
-      bool isFirst = digit == counted.digits.front();
-      if (own->low != 0 || (own->high != own->size && !isFirst))
+      // Only the count itself may have a bound, and then it is the convolved array's.
+      if (own->low != 0 || own->high != own->size ||
+          (own->isOfFilters && counted.limit != counted.size))
         return std::nullopt;
-      if (isFirst)
-        high = own->high * counted.worths.front();
       auto at = static_cast<int>(own - found.sides.begin());
       order.push_back(at);
       ofZeros *= outside.shape(at);
-      isOfFilters |= own->isOfFilters;
     }
-    // Beyond the limit, the filters are not known to be 0.
-    if (isOfFilters && high != counted.size)
-      return std::nullopt;
-    add({counted.axes, 1, counted.size, 0, high}, isOfFilters, ofZeros);
+    add({counted.axes, 1, counted.size, 0, counted.limit}, false, ofZeros);
   }
   result = mx::reshape(mx::transpose(result, order), shape);
   // The sum around the box is 0 times the filters, or 0 times 0.
@@ -433,12 +438,7 @@ std::optional<Value> Tracer::convolutionOf(const Operation &op, const ProductOfT
       second(*this, product.axesOfSecond, product.rank);
   if (!first.read(product.first) || !second.read(product.second))
     return std::nullopt;
-  Extents extents(product.rank, 1);
-  for (const FactorReader *reader : {&first, &second}) {
-    extents = join(extents, reader->place.extents());
-    for (const Value &condition : reader->conditions)
-      extents = join(extents, condition.extents());
-  }
+  Extents extents = join(first.extents, second.extents);
   std::vector<bool> isSummed(product.rank, false);
   for (auto [axis, size] : product.sums) {
     isSummed[axis] = true;

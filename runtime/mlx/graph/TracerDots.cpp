@@ -147,8 +147,7 @@ Value Tracer::sumWith(const Operation &op, const Value &product, const Value &c)
 void Tracer::runDot(const Operation &op) {
   if (std::optional<Value> sum = convolutionOfDot(op, {}))
     return setResult(op, addedTo(op, operand(op, 2), *sum).withType(resultType(op)));
-  setResult(op,
-            sumWith(op, product(op, operand(op, 0), operand(op, 1), {}), operand(op, 2)));
+  setResult(op, sumWith(op, product(op, operand(op, 0), operand(op, 1), {}), operand(op, 2)));
 }
 
 } // namespace triton_metal::graph

@@ -340,8 +340,7 @@ void Tracer::runProduct(RaisedLoop &loop, const LoopGroup &group) {
   const Operation &op = loop.body.operations[group.product];
   size_t carried = group.carried.front();
   SummedAxes along = axesOf(loop, carried);
-  if (std::optional<Value> sum =
-          loop.counts ? std::nullopt : convolutionOfDot(op, along)) {
+  if (std::optional<Value> sum = loop.counts ? std::nullopt : convolutionOfDot(op, along)) {
     loop.results[carried] = addedTo(op, loop.initial[carried], *sum);
     ++summary.operations;
     return;

@@ -299,7 +299,8 @@ void Tracer::runLoad(const Operation &op) {
   if (numChecks > firstNumber)
     check = firstNumber;
   loaded.insert_or_assign(op.results.front(),
-                          LoadedElements{viewed(op, pointer.buffer(), type), pointer, fillsZeros,
+                          LoadedElements{get(op.results.front()),
+                                         viewed(op, pointer.buffer(), type), pointer, fillsZeros,
                                          summary.gathered != before, check});
 }
 
