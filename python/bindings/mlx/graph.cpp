@@ -86,7 +86,7 @@ nb::dict countsOf(const graph::Program &program, const graph::Summary &summary) 
 /// The contents of every array after a launch, which of them are written, and what was done.
 nb::tuple run(const graph::Program &program, std::tuple<int, int, int> grid,
               const std::vector<std::tuple<int, int64_t>> &given,
-              const std::vector<mx::array> &arrays, bool countsPrimitives) {
+              const std::vector<mx::array> &arrays, bool countsPrimitives, bool convolves) {
   if (given.size() != program.arguments.size())
     raiseAs("LaunchTypeError",
             program.name + " takes " + std::to_string(program.arguments.size()) + " arguments");
@@ -94,8 +94,9 @@ nb::tuple run(const graph::Program &program, std::tuple<int, int, int> grid,
   for (auto [buffer, bits] : given)
     arguments.push_back({buffer, bits});
   try {
-    graph::Traced traced = graph::trace(
-        program, {std::get<0>(grid), std::get<1>(grid), std::get<2>(grid)}, arguments, arrays);
+    graph::Traced traced =
+        graph::trace(program, {std::get<0>(grid), std::get<1>(grid), std::get<2>(grid)}, arguments,
+                     arrays, convolves);
     nb::list results, written;
     for (size_t i = 0; i < traced.contents.size(); ++i) {
       written.append(static_cast<bool>(traced.written[i]));
@@ -127,7 +128,7 @@ void bindGraph(nb::module_ &module) {
                      return types;
                    })
       .def("run", &run, nb::arg("grid"), nb::arg("arguments"), nb::arg("arrays"),
-           nb::arg("counts_primitives") = false);
+           nb::arg("counts_primitives") = false, nb::arg("convolves") = false);
 }
 
 } // namespace triton_metal::mlx_route

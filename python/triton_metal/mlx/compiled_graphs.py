@@ -18,6 +18,7 @@ def run_compiled(
     arrays: Sequence[Any],
     words: bytes,
     enabled: bool | None,
+    convolves: bool | None = None,
 ) -> tuple[list[Any], list[bool], Summary]:
     """As :func:`graph_programs.run`. Launches that come again are compiled if ``enabled``, or if it is None, on a GPU.
 
@@ -29,7 +30,7 @@ def run_compiled(
     if enabled is None:
         enabled = mx.default_device().type == mx.DeviceType.gpu
     if not enabled:
-        return run(compiled, grid, arrays, words)
+        return run(compiled, grid, arrays, words, convolves=convolves)
     # Which arguments are one array is a part of the program.
     places: dict[int, int] = {}
     distinct = []
@@ -39,15 +40,17 @@ def run_compiled(
             distinct.append(array)
     order = tuple(places[id(array)] for array in arrays)
     sizes = tuple((tuple(array.shape), array.dtype) for array in distinct)
-    key = (tuple(grid), bytes(words), order, sizes)
+    key = (tuple(grid), bytes(words), order, sizes, convolves)
     launches = vars(compiled).setdefault("_mlx_compiled_graphs", OrderedDict())
     entry = launches.get(key)
     if entry is None:
-        results, written, summary = run(compiled, grid, arrays, words)
+        results, written, summary = run(compiled, grid, arrays, words, convolves=convolves)
         if not summary.reads_elements and not summary.unchecked_assertions:
 
             def changed(*given: Any) -> list[Any]:
-                results, written, _ = run(compiled, grid, [given[i] for i in order], words)
+                results, written, _ = run(
+                    compiled, grid, [given[i] for i in order], words, convolves=convolves
+                )
                 return [
                     result
                     for result, is_written in zip(results, written, strict=True)

@@ -53,12 +53,18 @@ def run(
     arrays: Sequence[Any],
     words: bytes,
     counts_primitives: bool = False,
+    convolves: bool | None = None,
 ) -> tuple[list[Any], list[bool], Summary]:
     """The contents of ``arrays`` after a launch, whether each is written, and what the graph was made of.
 
     ``arrays`` has one array for each buffer among the kernel's arguments, in order; they are told apart by their
-    ``id``. Scalars are in ``words``. Primitives are only counted if that is asked for.
+    ``id``. Scalars are in ``words``. Primitives are only counted if that is asked for. Convolutions are
+    ``mx.conv_general`` if ``convolves``, or if it is None, on a GPU; else sums of products of slices.
     """
+    import mlx.core as mx
+
+    if convolves is None:
+        convolves = mx.default_device().type == mx.DeviceType.gpu
     program = program_of(compiled)
     described = compiled.metadata.args[: len(program.arguments)]
     given: list[tuple[int, int]] = []
@@ -80,7 +86,9 @@ def run(
                 (-1, bits_of(words[begin : begin + 4 * argument["words"]], argument["type"]))
             )
     try:
-        results, written, counts = program.run(tuple(grid), given, distinct, counts_primitives)
+        results, written, counts = program.run(
+            tuple(grid), given, distinct, counts_primitives, convolves
+        )
     except in_place.native().GraphRefused as error:
         raise compile_error(str(error), GraphRefusal) from None
     return [results[i] for i in order], [written[i] for i in order], Summary(**counts)

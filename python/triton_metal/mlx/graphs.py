@@ -23,9 +23,15 @@ if TYPE_CHECKING:
 class Graph:
     """A kernel as a function of MLX arrays; made by :func:`graph`."""
 
-    def __init__(self, kernel: JITFunction, compiled: bool | None = None) -> None:
+    def __init__(
+        self,
+        kernel: JITFunction,
+        compiled: bool | None = None,
+        convolutions: bool | None = None,
+    ) -> None:
         self.kernel = kernel
         self._is_compiled = compiled
+        self._convolves = convolutions
         functools.update_wrapper(self, kernel.fn, updated=())
 
     def __call__(
@@ -81,10 +87,17 @@ class Graph:
                 )
         arrays = [values[name] for name in names]
         if is_summary:
-            results, written, summary = run(compiled, sizes, arrays, words, counts_primitives=True)
+            results, written, summary = run(
+                compiled,
+                sizes,
+                arrays,
+                words,
+                counts_primitives=True,
+                convolves=self._convolves,
+            )
         else:
             results, written, summary = run_compiled(
-                compiled, sizes, arrays, words, self._is_compiled
+                compiled, sizes, arrays, words, self._is_compiled, self._convolves
             )
         by_name = dict(zip(names, zip(results, written, strict=True), strict=True))
         for name in specs:
@@ -95,7 +108,9 @@ class Graph:
         return [by_name[name][0] for name in specs], summary
 
 
-def graph(kernel: JITFunction, compiled: bool | None = None) -> Graph:
+def graph(
+    kernel: JITFunction, compiled: bool | None = None, convolutions: bool | None = None
+) -> Graph:
     """The kernel as a function from MLX arrays to new MLX arrays, made of MLX's own operations.
 
     Takes the arguments of :func:`triton_metal.mlx.call`: ``outputs`` names the arguments that the kernel writes and
@@ -106,6 +121,9 @@ def graph(kernel: JITFunction, compiled: bool | None = None) -> Graph:
     ``compiled`` says whether calls with the same grid, scalars and arrays' sizes go through ``mx.compile``, from the
     second one on; if it is None, they do on a GPU. Graphs that depend on elements of arrays never do. On the CPU, MLX
     compiles with g++, which takes about a second for each new chain of operations.
+
+    ``convolutions`` says whether shifted sums of products are ``mx.conv_general``; if it is None, they are on a GPU. On
+    the CPU, sums of products of slices are faster.
 
     >>> import mlx.core as mx, triton_metal, triton_metal.language as tl
     >>> @triton_metal.jit
@@ -120,4 +138,4 @@ def graph(kernel: JITFunction, compiled: bool | None = None) -> Graph:
     """
     if not hasattr(kernel, "launcher"):
         raise LaunchTypeError(f"graph() takes a @triton_metal.jit kernel, not {kernel!r}")
-    return Graph(kernel, compiled)
+    return Graph(kernel, compiled, convolutions)

@@ -64,7 +64,7 @@ public:
     result.isRaised =
         std::any_of(result.groups.begin(), result.groups.end(), [&](const LoopGroup &group) {
           return group.kind == LoopGroup::Reduction || group.kind == LoopGroup::Product ||
-                 group.kind == LoopGroup::Rescaled ||
+                 group.kind == LoopGroup::Rescaled || group.kind == LoopGroup::Nested ||
                  (group.kind == LoopGroup::Each &&
                   !operations[group.operations[0]].results.empty());
         });
@@ -224,8 +224,42 @@ private:
           yielded(group.carried.front()) == argument ? LoopGroup::Invariant : LoopGroup::Previous;
       return;
     }
-    if (group.operations.size() == 1)
-      classifyReduction(group, argument, operations[group.operations.front()]);
+    if (group.operations.size() != 1)
+      return;
+    const Operation &op = operations[group.operations.front()];
+    if (op.name == "scf.for")
+      classifyNested(group, argument, op);
+    else
+      classifyReduction(group, argument, op);
+  }
+
+  static bool writes(const Operation &op) {
+    return isWrite(op.name) ||
+           std::any_of(op.regions.begin(), op.regions.end(),
+                       [](const std::optional<Block> &region) {
+                         return region && std::any_of(region->operations.begin(),
+                                                      region->operations.end(), writes);
+                       });
+  }
+
+  void classifyNested(LoopGroup &group, int argument, const Operation &op) const {
+    auto isUsed = [&](int number) { return useCount.contains(number); };
+    auto found = std::find(op.operands.begin() + 3, op.operands.end(), argument);
+    if (found == op.operands.end() || useCount.at(argument) != 1 || writes(op))
+      return;
+    auto inner = static_cast<size_t>(found - op.operands.begin()) - 3;
+    int result = op.results[inner];
+    if (yielded(group.carried.front()) != result || useCount.at(result) != 1 ||
+        std::count_if(op.results.begin(), op.results.end(), isUsed) != 1)
+      return;
+    LoopPlan plan = planLoop(program, op, [](int) { return -1; }, isZero);
+    for (const LoopGroup &other : plan.groups)
+      if (other.carried == std::vector{inner} &&
+          (other.kind == LoopGroup::Reduction || other.kind == LoopGroup::Product ||
+           other.kind == LoopGroup::Nested)) {
+        group.kind = LoopGroup::Nested;
+        group.inner = inner;
+      }
   }
 
   void classifyReduction(LoopGroup &group, int argument, const Operation &op) const {

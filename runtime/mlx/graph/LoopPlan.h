@@ -25,6 +25,8 @@ struct LoopGroup {
     Product,
     /// A running maximum, and sums that are scaled to it.
     Rescaled,
+    /// A carried value with which a loop in the body goes on: there, it is one of these.
+    Nested,
     /// Everything else runs step by step.
     Steps
   } kind;
@@ -35,6 +37,8 @@ struct LoopGroup {
   /// For Reduction and Product: the value of each step. For a Product, the product of tiles itself.
   int operand = -1;
   size_t product = 0;
+  /// For Nested: which of the other loop's carried values it is.
+  size_t inner = 0;
   std::optional<RescaledSums> rescaled;
 };
 

@@ -9,8 +9,9 @@
 namespace triton_metal::graph {
 
 Tracer::Tracer(const Program &program, OuterAxes outer, const std::vector<Argument> &arguments,
-               const std::vector<mx::array> &arrays)
-    : program(program), outer(std::move(outer)), values(static_cast<size_t>(program.numValues)) {
+               const std::vector<mx::array> &arrays, bool convolves)
+    : program(program), outer(std::move(outer)), values(static_cast<size_t>(program.numValues)),
+      convolves(convolves) {
   for (const mx::array &array : arrays)
     buffers.push_back({mx::reshape(array, {-1}), false, {}});
   for (size_t i = 0; i < program.arguments.size(); ++i) {
@@ -27,6 +28,7 @@ Tracer::Tracer(const Program &program, OuterAxes outer, const std::vector<Argume
 
 Traced Tracer::run() {
   runBlock(program.body);
+  makeChecks(0);
   Traced traced;
   for (const Buffer &buffer : buffers) {
     checkOrder(buffer);
@@ -39,11 +41,12 @@ Traced Tracer::run() {
 }
 
 Traced trace(const Program &program, std::array<int, 3> grid,
-             const std::vector<Argument> &arguments, const std::vector<mx::array> &arrays) {
+             const std::vector<Argument> &arguments, const std::vector<mx::array> &arrays,
+             bool convolves) {
   std::vector<Division> divisions;
   while (true) {
     try {
-      return Tracer(program, OuterAxes(grid, divisions), arguments, arrays).run();
+      return Tracer(program, OuterAxes(grid, divisions), arguments, arrays, convolves).run();
     } catch (const NeedsDivision &needed) {
       divisions.push_back(needed.division);
     }
@@ -88,8 +91,11 @@ Value Tracer::constantOf(const Type &type, int64_t bits) const {
 void Tracer::runConstant(const Operation &op) {
   const Type &type = resultType(op);
   const nlohmann::json &value = op.attributes.at("value");
-  if (!value.is_array())
+  if (!value.is_array()) {
+    if (value.get<int64_t>() == 0)
+      zeros.insert(op.results.front());
     return setResult(op, constantOf(type, value.get<int64_t>()));
+  }
   auto bits = value.get<std::vector<int64_t>>();
   if (std::all_of(bits.begin(), bits.end(), [](int64_t number) { return number == 0; }))
     zeros.insert(op.results.front());

@@ -59,6 +59,9 @@ struct NeedsDivision {
   Division division;
 };
 
+/// Axes that are summed, with their sizes.
+using SummedAxes = std::vector<std::pair<size_t, int>>;
+
 /// A loop whose steps are traced together, along one axis.
 struct RaisedLoop {
   const Operation &op;
@@ -71,6 +74,42 @@ struct RaisedLoop {
   std::vector<Value> initial, results;
   /// Products of tiles that are a part of a sum along the axis.
   std::set<size_t> merged;
+  /// The carried value that is a sum along the axes of loops around, too.
+  std::optional<size_t> nested = {};
+  SummedAxes around = {};
+};
+
+/// What a load takes: the elements of a flat array at places, where its mask holds.
+struct LoadedElements {
+  Value result;
+  mx::array elements;
+  Value pointer;
+  /// Whether there are zeros elsewhere.
+  bool fillsZeros;
+  bool isGathered;
+  /// The number of its check, where that is made later.
+  std::optional<size_t> check;
+};
+
+/// Where a load or store must have its places inside of an array: that it does.
+struct BoundsCheck {
+  size_t number;
+  const Operation *op;
+  mx::array areInside;
+  int64_t size;
+};
+
+/// Two values of the program of which a sum has the products.
+struct ProductOfTiles {
+  int first, second;
+  /// Where their axes are among those of all products, and how many these are.
+  std::vector<size_t> axesOfFirst, axesOfSecond;
+  size_t rank;
+  /// The axes that are summed, and the one that the sum no longer has.
+  SummedAxes sums;
+  std::optional<size_t> removed;
+  /// The shape of the sum's tile.
+  std::vector<int> shape;
 };
 
 /// What a launch leaves in each buffer, flat, which of them it writes, and how.
@@ -80,14 +119,16 @@ struct Traced {
   Summary summary;
 };
 
-/// Makes the graph of a launch. Throws Refusal.
+/// Makes the graph of a launch. `convolves` says whether convolutions are MLX's, or sums of slices.
+/// Throws Refusal.
 Traced trace(const Program &program, std::array<int, 3> grid,
-             const std::vector<Argument> &arguments, const std::vector<mx::array> &arrays);
+             const std::vector<Argument> &arguments, const std::vector<mx::array> &arrays,
+             bool convolves);
 
 class Tracer {
 public:
   Tracer(const Program &program, OuterAxes outer, const std::vector<Argument> &arguments,
-         const std::vector<mx::array> &arrays);
+         const std::vector<mx::array> &arrays, bool convolves);
 
   /// Throws Refusal, and NeedsDivision where other axes of the grid are better. Buffers that the
   /// kernel does not write are what they were.
@@ -144,6 +185,9 @@ private:
   void runPrevious(RaisedLoop &loop, size_t carried);
   void runReduction(RaisedLoop &loop, const LoopGroup &group);
   void runProduct(RaisedLoop &loop, const LoopGroup &group);
+  void runNested(RaisedLoop &loop, const LoopGroup &group);
+  /// The axes along which a carried value is a sum.
+  static SummedAxes axesOf(const RaisedLoop &loop, size_t carried);
   void runSteps(RaisedLoop &loop, const LoopGroup &group);
   void runRescaled(RaisedLoop &loop, const RescaledSums &sums);
   void addUp(RaisedLoop &loop, const RescaledSums::Sum &sum);
@@ -187,6 +231,18 @@ private:
   /// with 1 / sqrt(...), its rounding to 16 bits, or what multiplies by a weight or adds a bias.
   std::optional<Value> normOf(const Operation &op, const Value &plain);
 
+  // Sums of products as convolutions; nothing for others.
+  friend class FactorReader;
+  std::optional<Value> convolutionOf(const Operation &op, const ProductOfTiles &product);
+  /// Of a product of tiles, also along the steps of a loop. What is added to it is left out.
+  std::optional<Value> convolutionOfDot(const Operation &op, const SummedAxes &along);
+  /// Of a sum of products of elements along the axis of a tile, the steps of a loop, or both.
+  std::optional<Value> convolutionOfSum(const Operation &op, int number,
+                                        const std::vector<int> &shape, const SummedAxes &along);
+  Value addedTo(const Operation &op, const Value &initial, const Value &sum) const;
+  /// What an operation that changes the shape of a tile makes of another one.
+  Value reshapedBy(const Operation &op, const Value &value);
+
   // Shapes.
   void runProgramId(const Operation &op);
   void runNumPrograms(const Operation &op);
@@ -203,9 +259,8 @@ private:
   void runGather(const Operation &op);
   void runHistogram(const Operation &op);
   void runDot(const Operation &op);
-  /// The product of two tiles, without what is added to it. Sums also along an outer axis, if one
-  /// is given.
-  Value product(const Operation &op, const Value &a, const Value &b, std::optional<size_t> along);
+  /// The product of two tiles, without what is added to it. Sums also along some outer axes.
+  Value product(const Operation &op, const Value &a, const Value &b, const SummedAxes &along);
   Value sumWith(const Operation &op, const Value &product, const Value &c);
 
   // Reductions and scans.
@@ -250,7 +305,11 @@ private:
   /// Whether the steps of a loop are among these sizes.
   bool hasSteps(const Extents &extents) const;
   mx::array safePlaces(const Operation &op, const Value &pointer, const std::optional<Value> &mask,
-                       int64_t size, int64_t otherwise) const;
+                       int64_t size, int64_t otherwise);
+  /// Checks places later, together with others: what becomes a convolution is not looked at.
+  void checkLater(const Operation &op, const mx::array &areInside, int64_t size);
+  /// Makes the checks from this one on. Refuses places outside of an array.
+  void makeChecks(size_t first);
   void record(const Operation &op, Access::Kind kind, int64_t update, const Value &pointer,
               const std::optional<Value> &mask, bool isDistinct, const Extents &extents,
               bool mustBeDistinct = false);
@@ -272,6 +331,14 @@ private:
   std::vector<Value> values;
   /// Constants that are 0.
   std::set<int> zeros;
+  /// Loops that go on with a sum of loops around: which carried value it is, and their axes.
+  std::map<const Operation *, std::pair<size_t, SummedAxes>> nestedSums;
+  /// What each load takes, by its result.
+  std::map<int, LoadedElements> loaded;
+  /// What is checked later, and where the checks of the loop begin whose steps are traced together.
+  std::vector<BoundsCheck> checks;
+  size_t firstCheck = 0, numChecks = 0;
+  bool convolves;
   /// By the numbers of their results.
   std::map<int, std::shared_ptr<RescaledLoop>> rescaled;
   /// Which programs run the present operation; null for all.

@@ -3,6 +3,7 @@
 
 #include "runtime/mlx/graph/ActiveScope.h"
 #include "runtime/mlx/graph/Box.h"
+#include "runtime/mlx/graph/Steps.h"
 #include "runtime/mlx/graph/Tracer.h"
 
 #include "mlx/ops.h"
@@ -200,6 +201,8 @@ void Tracer::runFor(const Operation &op) {
 
   if (most >= 1 && raiseFor(op, trips, extents))
     return;
+  if (nestedSums.contains(&op))
+    throw NotRaised{"a loop in it runs step by step"};
 
   std::optional<mx::array> counts;
   if (!isUniform)

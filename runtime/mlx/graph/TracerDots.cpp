@@ -19,12 +19,12 @@ struct Contraction {
   Axes batch, rows, columns, sums;
 };
 
-Contraction contractionOf(const mx::array &x, const mx::array &y, std::optional<size_t> along) {
+Contraction contractionOf(const mx::array &x, const mx::array &y, const SummedAxes &along) {
   Contraction axes;
   size_t rank = x.ndim();
   for (size_t axis = 0; axis + 2 < rank; ++axis) {
     bool inX = x.shape(static_cast<int>(axis)) > 1, inY = y.shape(static_cast<int>(axis)) > 1;
-    if (axis == along)
+    if (std::any_of(along.begin(), along.end(), [&](auto sum) { return sum.first == axis; }))
       axes.sums.push_back(axis);
     else if (inX && inY)
       axes.batch.push_back(axis);
@@ -98,11 +98,12 @@ mx::array multiply(const mx::array &x, const mx::array &y, const Type &type) {
 } // namespace
 
 Value Tracer::product(const Operation &op, const Value &a, const Value &b,
-                      std::optional<size_t> along) {
+                      const SummedAxes &along) {
   Type type = resultType(op);
   Extents ofA = fullExtents(a.type(), a.extents()), ofB = fullExtents(b.type(), b.extents());
-  if (along)
-    ofA[*along] = ofB[*along] = std::max(ofA[*along], ofB[*along]);
+  // Also where no tile changes along an axis, each of its steps counts.
+  for (auto [axis, size] : along)
+    ofA[axis] = ofB[axis] = size;
   mx::array x = whole(a, ofA), y = whole(b, ofB);
   size_t rank = ofA.size(), m = rank - 2, n = rank - 1;
   Contraction axes = contractionOf(x, y, along);
@@ -112,8 +113,8 @@ Value Tracer::product(const Operation &op, const Value &a, const Value &b,
     wide.element = "f32";
   Extents extents = fullExtents(wide, join(Extents(ofA.begin(), ofA.begin() + outerAxes),
                                            Extents(ofB.begin(), ofB.begin() + outerAxes)));
-  if (along)
-    extents[*along] = 1;
+  for (auto [axis, size] : along)
+    extents[axis] = 1;
   bool isKnown = a.isKnown() && b.isKnown();
   mx::array matrices =
       multiply(grouped(x, axes.batch, with(axes.rows, m), with(axes.sums, n)),
@@ -144,8 +145,9 @@ Value Tracer::sumWith(const Operation &op, const Value &product, const Value &c)
 }
 
 void Tracer::runDot(const Operation &op) {
-  setResult(op,
-            sumWith(op, product(op, operand(op, 0), operand(op, 1), std::nullopt), operand(op, 2)));
+  if (std::optional<Value> sum = convolutionOfDot(op, {}))
+    return setResult(op, addedTo(op, operand(op, 2), *sum).withType(resultType(op)));
+  setResult(op, sumWith(op, product(op, operand(op, 0), operand(op, 1), {}), operand(op, 2)));
 }
 
 } // namespace triton_metal::graph

@@ -11,6 +11,7 @@
 #include "mlx/ops.h"
 
 #include <algorithm>
+#include <tuple>
 
 namespace triton_metal::graph {
 
@@ -27,6 +28,48 @@ private:
   OuterAxes &outer;
   size_t axis;
 };
+
+/// Keeps the checks of a loop's steps apart from those before, until it goes.
+class ChecksScope {
+public:
+  ChecksScope(std::vector<BoundsCheck> &checks, size_t &first)
+      : checks(checks), first(first), before(first) {
+    first = checks.size();
+  }
+  ~ChecksScope() { first = before; }
+  ChecksScope(const ChecksScope &) = delete;
+
+  void drop() { checks.erase(checks.begin() + static_cast<std::ptrdiff_t>(first), checks.end()); }
+
+private:
+  std::vector<BoundsCheck> &checks;
+  size_t &first;
+  size_t before;
+};
+
+/// Says which sum a loop goes on with, until it goes.
+class NestedScope {
+public:
+  using Sums = std::map<const Operation *, std::pair<size_t, SummedAxes>>;
+  NestedScope(Sums &sums, const Operation &loop, std::pair<size_t, SummedAxes> sum)
+      : sums(sums), loop(loop) {
+    sums.insert_or_assign(&loop, std::move(sum));
+  }
+  ~NestedScope() { sums.erase(&loop); }
+  NestedScope(const NestedScope &) = delete;
+
+private:
+  Sums &sums;
+  const Operation &loop;
+};
+
+/// "9", or "3 x 3" for loops in one another.
+std::string countsOf(const SummedAxes &axes) {
+  std::string text;
+  for (auto [axis, size] : axes)
+    text += (text.empty() ? "" : " x ") + std::to_string(size);
+  return text;
+}
 
 /// Makes the steps of a loop single ones, until it goes.
 class SingleSteps {
@@ -55,7 +98,9 @@ bool Tracer::raiseFor(const Operation &op, const std::vector<int64_t> &trips,
   bool isRescaled = std::any_of(plan.groups.begin(), plan.groups.end(), [](const LoopGroup &group) {
     return group.kind == LoopGroup::Rescaled;
   });
-  if (!plan.isRaised || (most < 2 && !isRescaled))
+  auto around = nestedSums.find(&op);
+  bool isNested = around != nestedSums.end();
+  if (!plan.isRaised || (most < 2 && !isRescaled && !isNested))
     return false;
   std::optional<size_t> axis = outer.takeAxis(static_cast<int>(most));
   if (!axis) {
@@ -64,6 +109,8 @@ bool Tracer::raiseFor(const Operation &op, const std::vector<int64_t> &trips,
   }
   AxisScope scope(outer, *axis);
   RaisedLoop loop{op, *op.regions.front(), *axis, static_cast<int>(most), {}, {}, {}, {}, {}};
+  if (isNested)
+    std::tie(loop.nested, loop.around) = around->second;
   for (size_t i = 3; i < op.operands.size(); ++i)
     loop.initial.push_back(operand(op, i));
   loop.results.resize(loop.initial.size());
@@ -77,7 +124,9 @@ bool Tracer::raiseFor(const Operation &op, const std::vector<int64_t> &trips,
 
   std::vector<Buffer> before = buffers;
   Summary summaryBefore = summary;
+  ChecksScope checksOfSteps(checks, firstCheck);
   auto fallBack = [&](const std::string &reason) {
+    checksOfSteps.drop();
     buffers = std::move(before);
     summary = std::move(summaryBefore);
     for (int number : op.results)
@@ -89,6 +138,7 @@ bool Tracer::raiseFor(const Operation &op, const std::vector<int64_t> &trips,
     set(loop.body.arguments[0], variableOf(loop));
     for (const LoopGroup &group : plan.groups)
       runGroup(loop, group);
+    makeChecks(firstCheck);
   } catch (const NotRaised &cause) {
     return fallBack(cause.reason);
   } catch (const Refusal &refusal) {
@@ -156,6 +206,8 @@ void Tracer::runGroup(RaisedLoop &loop, const LoopGroup &group) {
     return runProduct(loop, group);
   case LoopGroup::Rescaled:
     return runRescaled(loop, *group.rescaled);
+  case LoopGroup::Nested:
+    return runNested(loop, group);
   case LoopGroup::Steps:
     return runSteps(loop, group);
   }
@@ -233,22 +285,52 @@ Value Tracer::neutralOutside(const RaisedLoop &loop, const Value &value,
   return Value::of(value.type(), extents, kept, value.isKnown());
 }
 
+SummedAxes Tracer::axesOf(const RaisedLoop &loop, size_t carried) {
+  SummedAxes axes;
+  if (loop.nested == carried)
+    axes = loop.around;
+  axes.emplace_back(loop.axis, loop.size);
+  return axes;
+}
+
+void Tracer::runNested(RaisedLoop &loop, const LoopGroup &group) {
+  if (loop.counts)
+    return runSteps(loop, group);
+  size_t carried = group.carried.front();
+  const Operation &inner = loop.body.operations[group.operations.front()];
+  set(loop.body.arguments[carried + 1], loop.initial[carried]);
+  NestedScope scope(nestedSums, inner, {group.inner, axesOf(loop, carried)});
+  runOperation(inner);
+  loop.results[carried] = get(inner.results[group.inner]);
+}
+
 void Tracer::runReduction(RaisedLoop &loop, const LoopGroup &group) {
   const Operation &op = loop.body.operations[group.operations.front()];
   size_t carried = group.carried.front();
   const Value &initial = loop.initial[carried];
+  SummedAxes along = axesOf(loop, carried);
+  if (!loop.counts && (op.name == "arith.addf" || op.name == "arith.subf"))
+    if (std::optional<Value> sum =
+            convolutionOfSum(op, group.operand, initial.type().shape, along)) {
+      loop.results[carried] = addedTo(op, initial, *sum);
+      ++summary.operations;
+      return;
+    }
   bool isDifference = op.name.starts_with("arith.sub");
   std::string combiner =
       isDifference ? (op.name == "arith.subf" ? "arith.addf" : "arith.addi") : op.name;
   size_t rank = std::max(initial.rank(), get(group.operand).rank());
   Value each = neutralOutside(loop, aligned(get(group.operand), rank), combiner);
   Extents extents = each.extents();
-  extents[loop.axis] = loop.size;
-  std::optional<mx::array> all =
-      reduced(combiner, whole(each, extents), static_cast<int>(loop.axis), /*keepsAxis=*/true);
-  if (!all)
-    throw NotRaised{"MLX has no reduction for " + op.name};
-  extents[loop.axis] = 1;
+  for (auto [axis, size] : along)
+    extents[axis] = size;
+  std::optional<mx::array> all = whole(each, extents);
+  for (auto [axis, size] : along) {
+    all = reduced(combiner, *all, static_cast<int>(axis), /*keepsAxis=*/true);
+    if (!all)
+      throw NotRaised{"MLX has no reduction for " + op.name};
+    extents[axis] = 1;
+  }
   Value start = aligned(initial, rank);
   mx::array result = functions().at(op.name)({start.array(), *all});
   if (result.dtype() != initial.type().dtype())
@@ -256,20 +338,24 @@ void Tracer::runReduction(RaisedLoop &loop, const LoopGroup &group) {
   loop.results[carried] = Value::of(initial.type(), join(start.extents(), extents), result,
                                     start.isKnown() && each.isKnown());
   ++summary.operations;
-  summary.raised.emplace_back(op.place,
-                              combiner + " along " + std::to_string(loop.size) + " steps");
+  summary.raised.emplace_back(op.place, combiner + " along " + countsOf(along) + " steps");
 }
 
 void Tracer::runProduct(RaisedLoop &loop, const LoopGroup &group) {
   const Operation &op = loop.body.operations[group.product];
   size_t carried = group.carried.front();
+  SummedAxes along = axesOf(loop, carried);
+  if (std::optional<Value> sum = loop.counts ? std::nullopt : convolutionOfDot(op, along)) {
+    loop.results[carried] = addedTo(op, loop.initial[carried], *sum);
+    ++summary.operations;
+    return;
+  }
   // In steps that a program does not take, both tiles are 0: infinity times 0 is not.
   Value a = neutralOutside(loop, operand(op, 0), "arith.addi");
   Value b = neutralOutside(loop, operand(op, 1), "arith.addi");
-  loop.results[carried] = sumWith(op, product(op, a, b, loop.axis), loop.initial[carried]);
+  loop.results[carried] = sumWith(op, product(op, a, b, along), loop.initial[carried]);
   ++summary.operations;
-  summary.raised.emplace_back(op.place,
-                              "a product of tiles along " + std::to_string(loop.size) + " steps");
+  summary.raised.emplace_back(op.place, "a product of tiles along " + countsOf(along) + " steps");
 }
 
 std::optional<Value> Tracer::independentProduct(const RaisedLoop &loop, const LoopGroup &group,
@@ -288,7 +374,7 @@ std::optional<Value> Tracer::independentProduct(const RaisedLoop &loop, const Lo
   };
   if (isOwn(op.operands[0]) || isOwn(op.operands[1]))
     return std::nullopt;
-  Value result = product(op, operand(op, 0), operand(op, 1), std::nullopt);
+  Value result = product(op, operand(op, 0), operand(op, 1), {});
   if (sizeOf(result.extents()) > mostElements)
     return std::nullopt;
   summary.raised.emplace_back(op.place, std::to_string(loop.size) + " products of tiles at once");

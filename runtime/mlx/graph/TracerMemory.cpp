@@ -7,6 +7,7 @@
 #include "runtime/mlx/graph/Window.h"
 
 #include "mlx/ops.h"
+#include "mlx/transforms.h"
 
 #include <algorithm>
 
@@ -117,16 +118,34 @@ std::optional<Value> Tracer::loadWindow(const Operation &op, const Value &pointe
                : Value::of(type, result, toTile(box, result), false);
 }
 
+void Tracer::checkLater(const Operation &op, const mx::array &areInside, int64_t size) {
+  constexpr size_t most = 64;
+  checks.push_back({numChecks++, &op, mx::all(areInside), size});
+  if (checks.size() >= firstCheck + most)
+    makeChecks(firstCheck);
+}
+
+void Tracer::makeChecks(size_t first) {
+  std::vector<BoundsCheck> made(checks.begin() + static_cast<std::ptrdiff_t>(first), checks.end());
+  checks.erase(checks.begin() + static_cast<std::ptrdiff_t>(first), checks.end());
+  std::vector<mx::array> results;
+  for (const BoundsCheck &check : made)
+    results.push_back(check.areInside);
+  mx::eval(results);
+  for (BoundsCheck &check : made)
+    if (!check.areInside.item<bool>())
+      refuse(*check.op,
+             "accesses places outside of an array of " + std::to_string(check.size) + " elements");
+}
+
 mx::array Tracer::safePlaces(const Operation &op, const Value &pointer,
-                             const std::optional<Value> &mask, int64_t size,
-                             int64_t otherwise) const {
+                             const std::optional<Value> &mask, int64_t size, int64_t otherwise) {
   mx::array places = mx::astype(pointer.array(), mx::int64);
   mx::array inside = mx::logical_and(mx::greater_equal(places, mx::array(int64_t(0), mx::int64)),
                                      mx::less(places, mx::array(size, mx::int64)));
   if (pointer.isKnown() && (!mask || mask->isKnown())) {
     mx::array right = mask ? mx::logical_or(inside, mx::logical_not(mask->array())) : inside;
-    if (!mx::all(right).item<bool>())
-      refuse(op, "accesses places outside of an array of " + std::to_string(size) + " elements");
+    checkLater(op, right, size);
   }
   mx::array used = mask ? mx::logical_and(inside, mask->array()) : inside;
   places = mx::where(used, places, mx::array(otherwise, mx::int64));
@@ -270,7 +289,19 @@ void Tracer::runLoad(const Operation &op) {
   auto segments = op.attributes.at("operandSegmentSizes").get<std::vector<int>>();
   const Value *mask = segments[1] ? &operand(op, 1) : nullptr;
   const Value *other = segments[2] ? &operand(op, op.operands.size() - 1) : nullptr;
-  setResult(op, load(op, operand(op, 0), mask, other, resultType(op)));
+  const Value &pointer = operand(op, 0);
+  const Type &type = resultType(op);
+  int before = summary.gathered;
+  size_t firstNumber = numChecks;
+  setResult(op, load(op, pointer, mask, other, type));
+  bool fillsZeros = !mask || !other || zeros.contains(op.operands.back());
+  std::optional<size_t> check;
+  if (numChecks > firstNumber)
+    check = firstNumber;
+  loaded.insert_or_assign(op.results.front(),
+                          LoadedElements{get(op.results.front()),
+                                         viewed(op, pointer.buffer(), type), pointer, fillsZeros,
+                                         summary.gathered != before, check});
 }
 
 void Tracer::runStore(const Operation &op) {

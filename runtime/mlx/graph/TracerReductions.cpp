@@ -45,6 +45,10 @@ void Tracer::runReduce(const Operation &op) {
   auto give = [&](size_t i, const mx::array &array) {
     set(op.results[i], Value::of(op.types[i], without, array, isKnown));
   };
+  // The sum along a loop's steps may be a convolution, too: that is tried first.
+  if (count == 1 && outer.sizes() == outer.ofGrid())
+    if (std::optional<Value> sum = convolutionOfSum(op, op.results[0], resultType(op).shape, {}))
+      return setResult(op, sum->withType(resultType(op)));
   if (count == 1 && operand(op, 0).box())
     if (std::optional<Value> result = reducedBox(operand(op, 0), combinerOf(op), axis))
       return setResult(op, result->withType(resultType(op)));

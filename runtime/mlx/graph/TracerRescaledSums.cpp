@@ -98,7 +98,7 @@ void Tracer::addUp(RaisedLoop &loop, const RescaledSums::Sum &sum) {
     // In steps that a program does not take, both tiles are 0: infinity times 0 is not.
     Value a = neutralOutside(loop, operand(tiles, 0), "arith.addi");
     Value b = neutralOutside(loop, operand(tiles, 1), "arith.addi");
-    result = sumWith(tiles, product(tiles, a, b, loop.axis), faded);
+    result = sumWith(tiles, product(tiles, a, b, {{loop.axis, loop.size}}), faded);
   } else {
     Value part = neutralOutside(loop, get(sum.part), "arith.addf");
     Extents extents = joined(part, faded);

@@ -126,8 +126,7 @@ std::optional<Value> Tracer::loadRows(const Operation &op, const Value &pointer,
                                      mx::less_equal(starts, mx::array(size - length, mx::int64)));
   if (pointer.isKnown() && (!mask || mask->isKnown())) {
     mx::array right = chooses ? mx::logical_or(inside, mx::logical_not(chooses->array())) : inside;
-    if (!mx::all(right).item<bool>())
-      refuse(op, "accesses places outside of an array of " + std::to_string(size) + " elements");
+    checkLater(op, right, size);
   }
   if (chooses)
     inside = mx::logical_and(inside, chooses->array());

@@ -45,6 +45,8 @@ public:
   static Value of(Type type, Extents extents, Sum sum);
 
   bool isValid() const { return state != nullptr; }
+  /// Whether it is this value, and not one that is equal.
+  bool isSame(const Value &other) const { return state == other.state; }
   const Type &type() const { return state->type; }
   const Extents &extents() const { return state->extents; }
   size_t rank() const { return state->extents.size(); }

@@ -1,0 +1,109 @@
+#include "runtime/mlx/graph/Taps.h"
+
+#include "runtime/mlx/graph/Functions.h"
+
+#include "mlx/ops.h"
+
+#include <algorithm>
+
+namespace triton_metal::graph {
+
+/// A graph holds each slice. Filters with more taps than this are no sum of slices.
+constexpr int mostSlices = 64;
+
+static int numTaps(const mx::array &filters) {
+  int count = 1;
+  for (int axis = 1; axis + 1 < static_cast<int>(filters.ndim()); ++axis)
+    count *= filters.shape(axis);
+  return count;
+}
+
+/// The product of what one tap sees of an image, (N, ..., C), with its filters, (O, C / groups).
+static mx::array productOfTap(const mx::array &image, const mx::array &filters, int groups) {
+  int depth = filters.shape(1), outputs = filters.shape(0) / groups;
+  mx::Shape split = image.shape();
+  int rows = static_cast<int>(image.size()) / split.back();
+  split.back() = groups * outputs;
+  if (depth == 1) {
+    mx::array products = mx::multiply(mx::reshape(image, {rows, groups, 1}),
+                                      mx::reshape(filters, {1, groups, outputs}));
+    return mx::reshape(products, split);
+  }
+  if (groups == 1)
+    return mx::reshape(mx::matmul(mx::reshape(image, {rows, depth}), mx::transpose(filters)),
+                       split);
+  mx::array left = mx::transpose(mx::reshape(image, {rows, groups, depth}), {1, 0, 2});
+  mx::array right = mx::transpose(mx::reshape(filters, {groups, outputs, depth}), {0, 2, 1});
+  return mx::reshape(mx::transpose(mx::matmul(left, right), {1, 0, 2}), split);
+}
+
+static mx::array padded(const mx::array &image, const Taps &taps) {
+  std::vector<std::pair<int, int>> widths(image.ndim(), {0, 0});
+  std::copy(taps.padding.begin(), taps.padding.end(), widths.begin() + 1);
+  bool isPadded = std::any_of(widths.begin(), widths.end(),
+                              [](auto width) { return width.first > 0 || width.second > 0; });
+  return isPadded ? mx::pad(image, widths) : image;
+}
+
+/// The padding where it is the same on both sides, and not longer than the filters. For others, the
+/// gradient of MLX 0.32 has wrong numbers or a wrong shape.
+static std::optional<std::vector<int>> evenPadding(const mx::array &filters, const Taps &taps) {
+  std::vector<int> padding;
+  for (size_t i = 0; i < taps.padding.size(); ++i) {
+    auto [low, high] = taps.padding[i];
+    // Less than a stride more makes no further result.
+    if (low < high || low - high >= taps.strides[i] ||
+        low > taps.dilations[i] * (filters.shape(static_cast<int>(i) + 1) - 1))
+      return std::nullopt;
+    padding.push_back(low);
+  }
+  return padding;
+}
+
+static mx::array sumOfSlices(mx::array image, const mx::array &filters, const Taps &taps) {
+  size_t dimensions = taps.strides.size();
+  image = padded(image, taps);
+  std::optional<mx::array> sum;
+  int count = numTaps(filters);
+  for (int number = 0; number < count; ++number) {
+    mx::array seen = image, own = filters;
+    int rest = number;
+    for (size_t i = dimensions; i-- > 0;) {
+      auto axis = static_cast<int>(i) + 1;
+      int size = filters.shape(axis), tap = rest % size;
+      rest /= size;
+      int length = image.shape(axis) - (size - 1) * taps.dilations[i];
+      int from = tap * taps.dilations[i];
+      // The last one that a stride reaches is the end, so that a slice is as long as all others.
+      int steps = (length - 1) / taps.strides[i];
+      seen = part(seen, i + 1, from, from + steps * taps.strides[i] + 1, taps.strides[i]);
+      own = mx::take(own, tap, axis);
+    }
+    mx::array product = productOfTap(seen, own, taps.groups);
+    sum = sum ? mx::add(*sum, product) : product;
+  }
+  return *sum;
+}
+
+std::optional<mx::array> sumOfTaps(const mx::array &image, const mx::array &filters,
+                                   const Taps &taps, ConvolutionForm form) {
+  bool isGeneral = form == ConvolutionForm::General;
+  // vmap of MLX 0.32 mixes up the groups where only the filters are mapped, and has no groups in
+  // three dimensions.
+  if (taps.groups > 1)
+    isGeneral &= taps.strides.size() < 3 && !filters.is_tracer();
+  if (!isGeneral && numTaps(filters) <= mostSlices)
+    return sumOfSlices(image, filters, taps);
+  // On the CPU, MLX has a product of matrices for these only.
+  bool isProduct = taps.groups == 1 && std::all_of(taps.dilations.begin(), taps.dilations.end(),
+                                                   [](int dilation) { return dilation == 1; });
+  if (!isGeneral && !isProduct)
+    return std::nullopt;
+  std::vector<int> none(taps.strides.size(), 0), ones(taps.strides.size(), 1);
+  std::optional<std::vector<int>> padding = evenPadding(filters, taps);
+  return mx::conv_general(padding ? image : padded(image, taps), filters, taps.strides,
+                          padding ? *padding : none, padding ? *padding : none, taps.dilations,
+                          ones, taps.groups);
+}
+
+} // namespace triton_metal::graph
