@@ -72,11 +72,11 @@ def test_gradients_on_every_route(sizes: tuple[int, ...], options: dict[str, Any
     )
     lengths = given(options, "numpy").get("lengths")
     rest = (None, None, lengths, before, after, float(options.get("scale", shape[-1] ** -0.5)))
-    few = _attention_decode.suits(shape[2], shape[1] // kv_heads)
-    forward = _attention_decode.decode if few else _attention_forward.forward
-    out, lse = forward(*arrays, *rest)
+    out, *kept = _attention_forward.forward(*arrays, *rest)
+    if _attention_decode.suits(shape[2], shape[1] // kv_heads):
+        (out,) = _attention_decode.decode(*arrays, *rest)
     found = _attention_backward.backward(
-        made("numpy", weights, "float32"), *arrays, out, lse, *rest, False
+        made("numpy", weights, "float32"), *arrays, out, *kept, *rest, False
     )
     for name, gradient in zip(NAMES, found, strict=False):
         assert_near(gradient, exact.grads[name], exact.bounds[name], "float32")
@@ -258,11 +258,11 @@ def test_offsets_of_64_bits(queries: int, monkeypatch: pytest.MonkeyPatch) -> No
     rest = (None, np.zeros((1, 4, queries, 50), np.float32), None, -1, 0, 0.2)
 
     def computed() -> list[np.ndarray]:
-        out, lse = _attention_forward.forward(*arrays, *rest)
+        kept = _attention_forward.forward(*arrays, *rest)
         gradient = _attention_backward.backward(
-            weights.astype(np.float32), *arrays, out, lse, *rest, True
+            weights.astype(np.float32), *arrays, *kept, *rest, True
         )
-        return [out, lse, *gradient]
+        return [*kept, *gradient]
 
     wanted = computed()
     for module in (_attention_forward, _attention_backward):

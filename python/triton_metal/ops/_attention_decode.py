@@ -94,7 +94,7 @@ def decode_kernel(
 
 @triton.jit
 def join_kernel(
-    acc_ptr, highest_ptr, total_ptr, out_ptr, lse_ptr,
+    acc_ptr, highest_ptr, total_ptr, out_ptr,
     PARTS: tl.constexpr, BLOCK: tl.constexpr, WIDTH: tl.constexpr,
 ):  # fmt: skip
     """The result of one query from those of all parts of its keys."""
@@ -112,8 +112,6 @@ def join_kernel(
     tl.store(
         out_ptr + query * WIDTH + columns, result.to(out_ptr.dtype.element_ty), mask=columns < WIDTH
     )
-    if lse_ptr is not None:
-        tl.store(lse_ptr + query, tl.where(total == 0, float("inf"), top + tl.log2(total)))
 
 
 def suits(queries: int, group: int) -> bool:
@@ -131,9 +129,9 @@ def parts_of(rows: int, keys: int) -> int:
 
 def decode(
     q: Array, k: Array, v: Array, mask: Array | None, bias: Array | None, lengths: Array | None,
-    left: int, right: int, scale: float, keep: bool = True, table: Array | None = None,
+    left: int, right: int, scale: float, table: Array | None = None,
 ) -> tuple[Array, ...]:  # fmt: skip
-    """The result and, if it is kept, the logarithms of the sums, of (batch, heads, rows, width).
+    """The result of (batch, heads, rows, width).
 
     With a table, k and v are pages (pages, rows of one page, heads, width).
     """
@@ -162,12 +160,8 @@ def decode(
         PAGE=page, BLOCK=block, WIDTH=width, num_warps=1,
         **seen_arguments(mask, bias, lengths, left, right, scale),
     )  # fmt: skip
-    outputs = {"out_ptr": (q.shape, dtype_name(q))}
-    if keep:
-        outputs["lse_ptr"] = ((batch, heads, queries), "float32")
     return launch(
-        join_kernel, (size_of(q.shape[:3]),), outputs, like=q,
+        join_kernel, (size_of(q.shape[:3]),), {"out_ptr": (q.shape, dtype_name(q))}, like=q,
         acc_ptr=acc, highest_ptr=highest, total_ptr=total, PARTS=parts,
         BLOCK=block, WIDTH=width, num_warps=min(16, max(1, parts * block // 1024)),
-        **({} if keep else {"lse_ptr": None}),
     )  # fmt: skip
