@@ -9,6 +9,8 @@ import pytest
 import triton_metal.ops as ops
 from triton_metal.errors import LaunchTypeError, LaunchValueError
 from triton_metal.ops import _attention_backward, _attention_decode, _attention_forward
+from triton_metal.ops._choices import asked, chip_for
+from triton_metal.ops._families import FAMILIES
 
 from attention_exact import exact_attention, operands, visible
 from ops_support import FLOATS, FRAMEWORKS, assert_near, gradients, made, numbers, rounded
@@ -245,7 +247,12 @@ def test_special_values(queries: int) -> None:
 def test_long_caches() -> None:
     q, k, v, weights = operands(20, (1, 2, 1, 256), 1, 16_500, "float32")
     exact = exact_attention(q, k, v, weights, "float32", lengths=[16_411])
-    assert _attention_decode.parts_of(2, 16_500) == _attention_decode.MOST_PARTS
+    with asked() as questions:
+        ops.attention_decode(*(x.astype(np.float32) for x in (q, k, v)))
+    [(name, kind, sizes), *_] = questions
+    assert FAMILIES[name].best(chip_for(weights), kind, sizes)[0] == 128, (
+        "all that one program joins"
+    )
     arrays = [x.astype(np.float32) for x in (q, k, v)]
     result = ops.attention_decode(*arrays, lengths=np.array([16_411]))
     assert_near(result, exact.out, exact.out_bound, "float32")

@@ -103,7 +103,7 @@ def test_the_command_names_the_families(capsys: pytest.CaptureFixture[str]) -> N
     assert main(["tune-ops", "--family", "matmull"]) == 2
     said = capsys.readouterr().err
     assert "matmull" in said
-    assert "add_parts, groups, matmul" in said
+    assert "add_parts, decode, groups, matmul" in said
 
 
 def test_choices_for_all_chips() -> None:

@@ -23,6 +23,7 @@ from . import (
     softmaxes,
     sorts,
 )
+from ._choices import forced
 from ._convolving import FILTER_GRADIENT
 from ._problems import numpy_dtype
 
@@ -107,6 +108,20 @@ def _attention(width: int) -> Calls:
         for keys in (64, 256):
             q, k = _zeros(dtype, 1, 1, 64, width), _zeros(dtype, 1, 1, keys, width)
             yield lambda q=q, k=k: attentions.attention(q, k, k)
+
+    return calls
+
+
+def _parts(width: int) -> Calls:
+    def calls(_: str) -> Iterator[Callable[[], Any]]:
+        for parts in (4, 32, 32768 // width // 2):
+            q, k = _zeros("float32", 1, 1, 1, width), _zeros("float32", 1, 1, parts, width)
+
+            def call(q: np.ndarray = q, k: np.ndarray = k, parts: int = parts) -> None:
+                with forced("decode", (parts, 1)):
+                    attentions.attention_decode(q, k, k)
+
+            yield call
 
     return calls
 
@@ -250,6 +265,7 @@ PROBLEMS: Mapping[str, Calls] = {
     "attention_kernel 64+": _attention(96),
     "attention_kernel 128": _attention(128),
     "attention_kernel 256": _attention(256),
+    **{f"join_kernel {width}": _parts(width) for width in (16, 32, 64, 128, 256)},
     "scaled_matmul_kernel e2m1:e2m1": _scaled("mxfp4", "mxfp4"),
     "scaled_matmul_kernel e4m3:e4m3": _scaled("mxfp8", "mxfp8"),
     "scaled_matmul_kernel fp16:e2m1": _scaled("float16", "mxfp4"),

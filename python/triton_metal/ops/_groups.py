@@ -159,6 +159,12 @@ def _attention(arguments: Arguments, grid: Sequence[int]) -> Seen:
     return Seen(wide, tile, max(1, steps), read)
 
 
+def _joined(arguments: Arguments, grid: Sequence[int]) -> Seen:
+    """The parts of a query's keys."""
+    tile = arguments["PARTS"] * arguments["BLOCK"]
+    return Seen(str(arguments["BLOCK"]), tile, 1, _bytes(arguments["acc_ptr"]))
+
+
 def _logits(arguments: Arguments, grid: Sequence[int]) -> Seen:
     x = arguments["hidden_ptr"]
     tile = arguments["BLOCK_ROWS"] * arguments["BLOCK_CLASSES"]
@@ -215,6 +221,7 @@ KERNELS: Mapping[str, tuple[Reader, tuple[str, ...]]] = {
     ),
     "filter_gradient_kernel": (_filter_gradient, _with("tile", "flat")),
     "attention_kernel": (_attention, _with("32", "64", "64+", "128", "256")),
+    "join_kernel": (_joined, ("16", "32", "64", "128", "256")),
     "scaled_matmul_kernel": (_scaled, ("e2m1:e2m1", "e4m3:e4m3", "fp16:e2m1")),
 }
 #: Those on simdgroup matrices.
