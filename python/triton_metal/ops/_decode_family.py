@@ -14,8 +14,8 @@ from ._arrays import Array, dtype_name
 from ._choices import Config, Launch
 from ._family import Candidate, Family, cdiv, parts_up_to
 from ._groups import DTYPES, GROUPS
+from ._product_families import BYTES
 
-_BYTES = {"float32": 4, "float16": 2, "bfloat16": 2}
 #: The most parts, and the most numbers of all parts of a query: the program that joins them holds them at once.
 MOST_PARTS, MOST_JOINED = 512, 1 << 15
 
@@ -46,7 +46,7 @@ class Decode(Family):
         rows, keys, shared, width = sizes
         dtype, block = kind.split()
         entries = {each.config: each for each in self.table[kind]}
-        number = _BYTES[dtype]
+        number = BYTES[dtype]
         read = (rows + 2 * shared * keys) * width * number
         for parts, warps in self.grid(kind, sizes):
             kept = rows * parts * (width + 2) * 4

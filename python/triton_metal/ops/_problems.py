@@ -92,9 +92,15 @@ def _decode(kind: str, config: Config, steps: int) -> Problem:
     return "decode_kernel", (1, *config), call
 
 
+def _quantized_rows(kind: str, config: Config, steps: int) -> Problem:
+    _, _, call = _quantized(kind, (1, 0, 32 * config[0], 0), steps)
+    return "vector_times_kernel", config, call
+
+
 PROBLEMS: dict[str, Callable[[str, Config, int], Problem]] = {
     "add_parts": _add_parts,
     "decode": _decode,
     "matmul": _matmul,
     "quantized": _quantized,
+    "quantized_rows": _quantized_rows,
 }
