@@ -184,8 +184,8 @@ def _both(*calls: Calls) -> Calls:
     return joined
 
 
-def _gradients_of_norms(*counts: int) -> Calls:
-    return _both(*(_rows(_norm_backward, 128, 512, 2048, count=count) for count in counts))
+def _gradients_of_norms(counts: tuple[int, ...], lengths: tuple[int, ...]) -> Calls:
+    return _both(*(_rows(_norm_backward, *lengths, count=count) for count in counts))
 
 
 def _losses(x: np.ndarray) -> Any:
@@ -210,8 +210,9 @@ PROBLEMS: Mapping[str, Calls] = {
     "norm_kernel True": _rows(norms.layer_norm, *_SHORT),
     "norm_kernel False": _rows(norms.rms_norm, *_SHORT),
     "long_norm_kernel": _rows(norms.layer_norm, *_LONG),
-    "norm_backward_kernel": _gradients_of_norms(1, 3),
-    "column_sums_kernel": _gradients_of_norms(64, 1024),
+    "norm_backward_kernel": _gradients_of_norms((1, 64), (128, 512, 2048, 4096)),
+    "column_sums_kernel": _gradients_of_norms((64, 1024), (128, 512)),
+    "column_sums_kernel few": _gradients_of_norms((1, 4, 20), (128,)),
     "row_sums_kernel": _rows(_losses, *_SHORT),
     "long_row_sums_kernel": _rows(_losses, *_LONG),
     "cross_entropy_backward_kernel": _rows(_loss_backward, 128, 512, 1024),
@@ -242,7 +243,11 @@ PROBLEMS: Mapping[str, Calls] = {
     "place_kernel rows many": _rows(lambda x: scans.argmax(x, 1), 16, 32),
     "place_kernel columns": _columns(lambda x: scans.argmax(x, 1), (512, 16), (512, 64), (64, 100)),
     "scan_kernel": _rows(lambda x: scans.cumsum(x, 1), 128, 512, 2048, 8192),
-    "sort_kernel": _rows(lambda x: sorts.sort(x, 1), 128, 512, 2048),
+    "sort_kernel": _rows(lambda x: sorts.sort(x, 1), 32, 128, 512, 2048),
+    "sort_kernel some": _both(
+        _rows(lambda x: sorts.topk(x, 8, axis=1), 64, 512, 2048),
+        _rows(lambda x: sorts.topk(x, 32, axis=1), 512),
+    ),
     "take_kernel False": _rows(
         lambda x: indexing.take(x, np.zeros(64, np.int32), 0), 16, 128, 512, 1024
     ),
