@@ -71,6 +71,7 @@ void buildMSLPipeline(OpPassManager &pm, const CompileOptions &options) {
   buildMSLLoopsPipeline(pm);
   pm.addPass(createMSLCheckExchanges());
   addStep(pm, createMSLHoistOffsets());
+  addStep(pm, createMSLFollowCounters());
   addStep(pm, createMSLBoundLoops());
   addStep(pm, createMSLNarrowComparisons());
   addStep(pm, createMSLSplitOffsets());

@@ -70,6 +70,32 @@ def MSLHoistOffsets : Pass<"msl-hoist-offsets", "::mlir::ModuleOp"> {
   }];
 }
 
+def MSLFollowCounters : Pass<"msl-follow-counters", "::mlir::ModuleOp"> {
+  let summary = "Has accesses add a loop's counter to a pointer that the loop would move alike";
+  let description = [{
+    A pointer that moves by the step of a loop is, in each step, the one that the loop began with plus the counter. An access adds one number by
+    itself, so that the pointer stays where it is, and nothing moves it. What accesses add to it besides belongs before the loop: with up to two
+    such places the pointers there take no more registers than the moved one and its offsets. A loop that counts from another number than 0, or
+    without a sign, and a pointer that something reads behind the loop, keep what they do.
+
+    ```mlir
+    scf.for %k = %c0 to %n step %c32 iter_args(%p = %x) -> !msl.ptr<f16, device> {
+      %v = msl.read %p[%column : i32] : !msl.ptr<f16, device> -> f16
+      %next = msl.ptr_add %p, %c32 : !msl.ptr<f16, device>, i32
+      scf.yield %next
+    }
+    ```
+    becomes
+    ```mlir
+    scf.for %k = %c0 to %n step %c32 {
+      %place = msl.ptr_add %x, %column : !msl.ptr<f16, device>, i32
+      %v = msl.read %place[%k : i32] : !msl.ptr<f16, device> -> f16
+    }
+    ```
+    Bytes keep their addresses: `msl-merge-byte-offsets` makes one offset of them.
+  }];
+}
+
 def MSLBoundLoops : Pass<"msl-bound-loops", "::mlir::ModuleOp"> {
   let summary = "Keeps the counter of each loop from passing the largest number of its type";
   let description = [{
