@@ -74,6 +74,7 @@ void buildMSLPipeline(OpPassManager &pm, const CompileOptions &options) {
   addStep(pm, createMSLFollowCounters());
   addStep(pm, createMSLBoundLoops());
   addStep(pm, createMSLNarrowComparisons());
+  addStep(pm, createMSLCompareSteps());
   addStep(pm, createMSLSplitOffsets());
   addStep(pm, createMSLStepOffsets());
   addStep(pm, createMSLLegalizeDivisions());

@@ -175,6 +175,31 @@ def MSLSplitOffsets : Pass<"msl-split-offsets", "::mlir::ModuleOp"> {
   }];
 }
 
+def MSLCompareSteps : Pass<"msl-compare-steps", "::mlir::ModuleOp"> {
+  let summary = "Adds the constants of unrolled loops' steps last where sums are compared";
+  let description = [{
+    A mask within a loop compares a counter, plus a thread's first place, plus a constant for each step of unrolled loops. With the last two added
+    first, compilers keep a sum for each step in a register before the loop. What is known before the unrolled loops is added there instead, modulo
+    2^32 in whatever order. A sum that something else reads stays as it is.
+
+    ```mlir
+    msl.unroll %i = 0 to 4 {
+      %place = arith.addi %first, %i : i32
+      %n = arith.addi %start, %place : i32
+      %mask = arith.cmpi sle, %n, %last : i32
+    }
+    ```
+    becomes
+    ```mlir
+    %0 = arith.addi %start, %first : i32
+    msl.unroll %i = 0 to 4 {
+      %n = arith.addi %0, %i : i32
+      %mask = arith.cmpi sle, %n, %last : i32
+    }
+    ```
+  }];
+}
+
 def MSLStepOffsets : Pass<"msl-step-offsets", "::mlir::ModuleOp"> {
   let summary = "Writes offsets of unrolled loops as a number from before them and multiples of their indices";
   let description = [{
