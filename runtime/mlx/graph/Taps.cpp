@@ -1,7 +1,5 @@
 #include "runtime/mlx/graph/Taps.h"
 
-#include "runtime/mlx/graph/Functions.h"
-
 #include "mlx/ops.h"
 
 #include <algorithm>
@@ -63,23 +61,32 @@ static std::optional<std::vector<int>> evenPadding(const mx::array &filters, con
 static mx::array sumOfSlices(mx::array image, const mx::array &filters, const Taps &taps) {
   size_t dimensions = taps.strides.size();
   image = padded(image, taps);
+  // The filters of each tap, (taps, O, C). A product of matrices is fast where their rows lie side
+  // by side.
+  int count = numTaps(filters), depth = filters.shape(-1);
+  std::vector<mx::array> ofTaps = {filters};
+  if (count > 1)
+    ofTaps = mx::split(mx::contiguous(mx::transpose(
+                           mx::reshape(filters, {filters.shape(0), count, depth}), {1, 0, 2})),
+                       count, 0);
   std::optional<mx::array> sum;
-  int count = numTaps(filters);
   for (int number = 0; number < count; ++number) {
-    mx::array seen = image, own = filters;
+    mx::Shape start(image.ndim(), 0), stop = image.shape(), steps(image.ndim(), 1);
     int rest = number;
     for (size_t i = dimensions; i-- > 0;) {
       auto axis = static_cast<int>(i) + 1;
       int size = filters.shape(axis), tap = rest % size;
       rest /= size;
       int length = image.shape(axis) - (size - 1) * taps.dilations[i];
-      int from = tap * taps.dilations[i];
-      // The last one that a stride reaches is the end, so that a slice is as long as all others.
-      int steps = (length - 1) / taps.strides[i];
-      seen = part(seen, i + 1, from, from + steps * taps.strides[i] + 1, taps.strides[i]);
-      own = mx::take(own, tap, axis);
+      int last = (length - 1) / taps.strides[i] * taps.strides[i];
+      start[i + 1] = tap * taps.dilations[i];
+      // Up to the last one that a stride reaches, so that a slice is as long as all others. Of one
+      // element, vmap of MLX 0.32 takes two where there is a step.
+      stop[i + 1] = start[i + 1] + last + 1;
+      steps[i + 1] = last == 0 ? 1 : taps.strides[i];
     }
-    mx::array product = productOfTap(seen, own, taps.groups);
+    mx::array own = mx::reshape(ofTaps[static_cast<size_t>(number)], {filters.shape(0), depth});
+    mx::array product = productOfTap(mx::slice(image, start, stop, steps), own, taps.groups);
     sum = sum ? mx::add(*sum, product) : product;
   }
   return *sum;
