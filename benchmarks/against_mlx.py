@@ -18,6 +18,7 @@ from rich.console import Console
 from rich.progress import track
 from triton_metal.ops._choices import forced
 from triton_metal.ops._groups import GROUPS
+from triton_metal.ops._row_family import QUANTIZED_ROWS
 
 import against
 from against import (
@@ -64,7 +65,7 @@ def results(chosen: list[Case], silent: bool = False) -> Iterator[reports.Row]:
             yield reports.Row(case, skipped=NO_SOURCE)
             continue
         # A launch of few programs has more SIMD-groups, by the chip; MLX's has what its program has.
-        with forced(GROUPS.name, (0,)):
+        with forced(GROUPS.name, (0,)), forced(QUANTIZED_ROWS.name, (1,)):
             compared = compare(case.make())
         g13 = {}
         if agx is not None:

@@ -86,15 +86,19 @@ def _near(
     """For each chip the MOST_NEAR configurations that the tables put first, and no farther than ``within`` times the best; all of the
     grid if that is infinite, or if there is no table.
     """
-    tables = {each.config: [seconds(chip, each.launches) for chip in chips] for each in family.candidates(kind, sizes)}  # fmt: skip
+    tables: dict[tuple[int, ...], list[float]] = {}
+    for each in family.candidates(kind, sizes):
+        found = [seconds(chip, each.launches) for chip in chips]
+        # A configuration of one launch may stand beside several of another.
+        tables[each.config] = list(map(min, found, tables.get(each.config, found)))
     if not tables or math.isinf(within):
         return list(family.grid(kind, sizes))
-    found: dict[tuple[int, ...], None] = {}
+    near: dict[tuple[int, ...], None] = {}
     for place in range(len(chips)):
         best = sorted(tables, key=lambda config: tables[config][place])
         least = tables[best[0]][place]
-        found |= dict.fromkeys(c for c in best[:MOST_NEAR] if tables[c][place] <= within * least)
-    return list(found)
+        near |= dict.fromkeys(c for c in best[:MOST_NEAR] if tables[c][place] <= within * least)
+    return list(near)
 
 
 @dataclass

@@ -133,9 +133,9 @@ def attention(rng: random.Random) -> Shape:
 def attention_backward(rng: random.Random) -> Shape:
     queries = size(rng, 33, 1024)
     (q, k, v), text, causal = _operands(rng, queries, queries)
-    lse, right = zeros(*q.shape[:3]), 0 if causal else -1
+    rows, right = zeros(*q.shape[:3]), 0 if causal else -1
     given = (None, None, None, -1, right, 0.125, False)
-    call = lambda: attentions._BACKWARD(q, q, k, v, q, lse, *given)  # noqa: E731
+    call = lambda: attentions._BACKWARD(q, q, k, v, q, rows, rows, *given)  # noqa: E731
     return Shape("attention, gradients", text, call)
 
 

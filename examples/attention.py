@@ -52,8 +52,7 @@ def attention_kernel(
     v_ptrs = v_ptr + head * stride_vh + offs_n[:, None] * stride_vn + offs_d[None, :]
     q = tl.load(q_ptrs, mask=offs_m[:, None] < n_queries, other=0.0)
 
-    # Base 2, so that the exponential is one instruction: log2(e) goes into the scale. This is positive, so that it may
-    # multiply the highest of the scores, and all of them in one fma with the subtraction. -inf stays -inf.
+    # Base 2, so that the exponential is one instruction: log2(e) goes into the scale.
     scale_2 = scale * 1.4426950408889634
     highest = tl.full((BLOCK_M,), -float("inf"), tl.float32)
     total = tl.zeros((BLOCK_M,), tl.float32)
@@ -65,15 +64,17 @@ def attention_kernel(
     for start_n in range(0, last, BLOCK_N):
         in_range = start_n + offs_n < n_keys
         k = tl.load(k_ptrs + start_n * stride_kn, mask=in_range[:, None], other=0.0)
-        scores = tl.dot(q, tl.trans(k))
+        # Rounded before the maximum is taken: with the subtraction in an fma, which does not round its product, weights of
+        # scores of 2^28 and more would be infinite. `triton_metal.ops.attention` has both, by another factor for those.
+        scores = tl.dot(q, tl.trans(k)) * scale_2
         visible = in_range[None, :]
         if CAUSAL:
             visible = visible & (offs_m[:, None] >= start_n + offs_n[None, :])
         scores = tl.where(visible, scores, -float("inf"))
 
         # Key 0 is visible to every query, so that from the first block on the maximum is a number.
-        higher = tl.maximum(highest, tl.max(scores, axis=1) * scale_2)
-        weights = tl.exp2(scores * scale_2 - higher[:, None])
+        higher = tl.maximum(highest, tl.max(scores, axis=1))
+        weights = tl.exp2(scores - higher[:, None])
         fade = tl.exp2(highest - higher)
         total = total * fade + tl.sum(weights, axis=1)
         acc = acc * fade[:, None]
@@ -98,21 +99,16 @@ def attention(
     """Attention of q (heads, queries, head size) over k and v (heads, keys, head size).
 
     float16 or bfloat16; head size 16, 32, 64 or 128; any lengths. The elements of one head's row lie side by side,
-    the other strides are free. A batch is more heads. ``scale`` is 1 / √(head size) unless it is given; its size is from
-    2⁻¹⁰⁰ to 2¹⁰⁰.
+    the other strides are free. A batch is more heads. ``scale`` is 1 / √(head size) unless it is given, and any finite
+    number.
     """
     heads, n_queries, head = q.shape
     n_keys = k.shape[1]
     if head not in (16, 32, 64, 128):
         raise ValueError(f"[attention] the head size must be 16, 32, 64 or 128 but is {head}.")
     scale = head**-0.5 if scale is None else scale
-    if not 2.0**-100 <= abs(scale) <= 2.0**100:
-        raise ValueError(
-            f"[attention] scale must be from 2**-100 to 2**100 in size but is {scale}."
-        )
-    if scale < 0:
-        # The same scores: a product changes its sign with a factor's, and nothing else.
-        q, scale = -q, -scale
+    if not np.isfinite(scale):
+        raise ValueError(f"[attention] scale must be a finite number but is {scale}.")
     out = empty((heads, n_queries, head), like=q)
     options = launch_options(head)
     attention_kernel[(triton.cdiv(n_queries, options["BLOCK_M"]), heads)](

@@ -5,12 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
+import triton_metal as triton
 from triton_metal import ops
+from triton_metal.ops._choices import forced
+from triton_metal.ops._decode_family import DECODE
 
 from against.along_rows import typed
 from against.attending import exact_attention
 from against.problem import Case, Launch, Problem, default, near
 from mlx_kernels.running import blank, decode, encode, f32, i32, i64, launch, metal, numbers
+
+#: The keys of a part.
+KEYS = 128
 
 
 def _decode(queries: int, heads: int, keys: int, width: int, t: str) -> Problem:
@@ -79,9 +85,14 @@ def _decode(queries: int, heads: int, keys: int, width: int, t: str) -> Problem:
         theirs[f"two passes, {most} blocks (Max)"] = lambda: two_passes(most)
         theirs["two passes, 128 blocks (Ultra)"] = lambda: two_passes(128)
     given = [typed(each, t) for each in (q, k, v)]
-    ours = default(lambda: ops.attention_decode(*given))
+
+    def run() -> np.ndarray:
+        # Launches of few queries are cut into more parts, by the chip.
+        with forced(DECODE.name, (max(1, triton.next_power_of_2(keys) // KEYS), 1)):
+            return ops.attention_decode(*given)
+
     exact = exact_attention(q, k, v, False)
-    return Problem(ours, theirs, near(exact, t, rtol=1e-1, terms=16))
+    return Problem(default(run), theirs, near(exact, t, rtol=1e-1, terms=16))
 
 
 def cases() -> Iterator[Case]:

@@ -71,8 +71,10 @@ void buildMSLPipeline(OpPassManager &pm, const CompileOptions &options) {
   buildMSLLoopsPipeline(pm);
   pm.addPass(createMSLCheckExchanges());
   addStep(pm, createMSLHoistOffsets());
+  addStep(pm, createMSLFollowCounters());
   addStep(pm, createMSLBoundLoops());
   addStep(pm, createMSLNarrowComparisons());
+  addStep(pm, createMSLCompareSteps());
   addStep(pm, createMSLSplitOffsets());
   addStep(pm, createMSLStepOffsets());
   addStep(pm, createMSLLegalizeDivisions());

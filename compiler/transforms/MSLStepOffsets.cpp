@@ -248,6 +248,7 @@ private:
                                            isSame(known.getRhs(), b) &&
                                            isComputedBefore(known, place))
         return known;
+    SmallVector<Op> nested = getNested<Op>(a, b, place);
     builder.setInsertionPoint(place);
     auto moved = [&](Value value) {
       // Constants stand anywhere.
@@ -257,7 +258,33 @@ private:
     a = moved(a);
     b = moved(b);
     creates = true;
-    return Op::create(builder, UnknownLoc::get(builder.getContext()), a, b);
+    Op result = Op::create(builder, UnknownLoc::get(builder.getContext()), a, b);
+    for (Op same : nested)
+      same.replaceAllUsesWith(result.getResult());
+    return result;
+  }
+
+  /// The same operations in branches before a place, which moves in front of these.
+  template <typename Op> SmallVector<Op> getNested(Value a, Value b, Operation *&place) {
+    SmallVector<Op> nested;
+    Operation *earliest = place;
+    for (Operation *user : (matchPattern(a, m_Constant()) ? b : a).getUsers()) {
+      auto same = dyn_cast<Op>(user);
+      if (!same || !isSame(same.getLhs(), a) || !isSame(same.getRhs(), b))
+        continue;
+      Operation *branch = place->getBlock()->findAncestorOpInBlock(*user);
+      auto isThere = [&](Value value) {
+        return matchPattern(value, m_Constant()) || isComputedBefore(value, branch);
+      };
+      if (!isa_and_present<scf::IfOp>(branch) || !branch->isBeforeInBlock(place) || !isThere(a) ||
+          !isThere(b))
+        continue;
+      nested.push_back(same);
+      if (branch->isBeforeInBlock(earliest))
+        earliest = branch;
+    }
+    place = earliest;
+    return nested;
   }
 
 public:

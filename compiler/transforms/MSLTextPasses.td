@@ -70,6 +70,32 @@ def MSLHoistOffsets : Pass<"msl-hoist-offsets", "::mlir::ModuleOp"> {
   }];
 }
 
+def MSLFollowCounters : Pass<"msl-follow-counters", "::mlir::ModuleOp"> {
+  let summary = "Has accesses add a loop's counter to a pointer that the loop would move alike";
+  let description = [{
+    A pointer that moves by the step of a loop is, in each step, the one that the loop began with plus the counter. An access adds one number by
+    itself, so that the pointer stays where it is, and nothing moves it. What accesses add to it besides belongs before the loop: with up to two
+    such places the pointers there take no more registers than the moved one and its offsets. A loop that counts from another number than 0, or
+    without a sign, and a pointer that something reads behind the loop, keep what they do.
+
+    ```mlir
+    scf.for %k = %c0 to %n step %c32 iter_args(%p = %x) -> !msl.ptr<f16, device> {
+      %v = msl.read %p[%column : i32] : !msl.ptr<f16, device> -> f16
+      %next = msl.ptr_add %p, %c32 : !msl.ptr<f16, device>, i32
+      scf.yield %next
+    }
+    ```
+    becomes
+    ```mlir
+    scf.for %k = %c0 to %n step %c32 {
+      %place = msl.ptr_add %x, %column : !msl.ptr<f16, device>, i32
+      %v = msl.read %place[%k : i32] : !msl.ptr<f16, device> -> f16
+    }
+    ```
+    Bytes keep their addresses: `msl-merge-byte-offsets` makes one offset of them.
+  }];
+}
+
 def MSLBoundLoops : Pass<"msl-bound-loops", "::mlir::ModuleOp"> {
   let summary = "Keeps the counter of each loop from passing the largest number of its type";
   let description = [{
@@ -146,6 +172,31 @@ def MSLSplitOffsets : Pass<"msl-split-offsets", "::mlir::ModuleOp"> {
     ```
     A pointer that is the same in all threads stays so: a GPU adds an offset of 32 bits to it in the access. Bytes keep their addresses:
     `msl-merge-byte-offsets` makes one offset of them.
+  }];
+}
+
+def MSLCompareSteps : Pass<"msl-compare-steps", "::mlir::ModuleOp"> {
+  let summary = "Adds the constants of unrolled loops' steps last where sums are compared";
+  let description = [{
+    A mask within a loop compares a counter, plus a thread's first place, plus a constant for each step of unrolled loops. With the last two added
+    first, compilers keep a sum for each step in a register before the loop. What is known before the unrolled loops is added there instead, modulo
+    2^32 in whatever order. A sum that something else reads stays as it is.
+
+    ```mlir
+    msl.unroll %i = 0 to 4 {
+      %place = arith.addi %first, %i : i32
+      %n = arith.addi %start, %place : i32
+      %mask = arith.cmpi sle, %n, %last : i32
+    }
+    ```
+    becomes
+    ```mlir
+    %0 = arith.addi %start, %first : i32
+    msl.unroll %i = 0 to 4 {
+      %n = arith.addi %0, %i : i32
+      %mask = arith.cmpi sle, %n, %last : i32
+    }
+    ```
   }];
 }
 

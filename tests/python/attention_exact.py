@@ -47,9 +47,9 @@ def visible(
 def exact_attention(
     q: np.ndarray, k: np.ndarray, v: np.ndarray, weights: np.ndarray, dtype: str,
     causal: bool = False, window: Any = None, lengths: Any = None, mask: Any = None, bias: Any = None,
-    scale: float | None = None,
+    scale: float | None = None, exact_scores: bool = False,
 ) -> Exact:  # fmt: skip
-    """Of (batch, heads, rows, width) in float64."""
+    """Of (batch, heads, rows, width) in float64. With `exact_scores`, rounding changes no weight of a score that matters."""
     (batch, heads, queries, width), (_, kv_heads, keys, _) = q.shape, k.shape
     group, u = heads // max(kv_heads, 1), UNIT_ROUNDOFF[dtype]
     scale = width**-0.5 if scale is None else scale
@@ -67,7 +67,7 @@ def exact_attention(
     out = p @ wide_v
     # The error of a score is a relative one of its weight, as is that of the sum and of what is subtracted.
     error = accumulation(sizes, width + 4) + 4 * UNIT_ROUNDOFF["float32"] * sizes
-    error = 2 * np.where(see, error, 0).max(-1, keepdims=True, initial=0)
+    error = 2 * np.where(see, error, 0).max(-1, keepdims=True, initial=0) * (not exact_scores)
     relative = 2 * (error + accumulation(2.0, keys + 4 * FUNCTION_ULPS) + u)
     p_error = np.where(see, relative * p + SUBNORMAL[dtype], 0)
     out_bound = p_error @ np.abs(wide_v)

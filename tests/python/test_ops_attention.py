@@ -9,6 +9,8 @@ import pytest
 import triton_metal.ops as ops
 from triton_metal.errors import LaunchTypeError, LaunchValueError
 from triton_metal.ops import _attention_backward, _attention_decode, _attention_forward
+from triton_metal.ops._choices import asked, chip_for
+from triton_metal.ops._families import FAMILIES
 
 from attention_exact import exact_attention, operands, visible
 from ops_support import FLOATS, FRAMEWORKS, assert_near, gradients, made, numbers, rounded
@@ -72,11 +74,11 @@ def test_gradients_on_every_route(sizes: tuple[int, ...], options: dict[str, Any
     )
     lengths = given(options, "numpy").get("lengths")
     rest = (None, None, lengths, before, after, float(options.get("scale", shape[-1] ** -0.5)))
-    few = _attention_decode.suits(shape[2], shape[1] // kv_heads)
-    forward = _attention_decode.decode if few else _attention_forward.forward
-    out, lse = forward(*arrays, *rest)
+    out, *kept = _attention_forward.forward(*arrays, *rest)
+    if _attention_decode.suits(shape[2], shape[1] // kv_heads):
+        (out,) = _attention_decode.decode(*arrays, *rest)
     found = _attention_backward.backward(
-        made("numpy", weights, "float32"), *arrays, out, lse, *rest, False
+        made("numpy", weights, "float32"), *arrays, out, *kept, *rest, False
     )
     for name, gradient in zip(NAMES, found, strict=False):
         assert_near(gradient, exact.grads[name], exact.bounds[name], "float32")
@@ -245,7 +247,12 @@ def test_special_values(queries: int) -> None:
 def test_long_caches() -> None:
     q, k, v, weights = operands(20, (1, 2, 1, 256), 1, 16_500, "float32")
     exact = exact_attention(q, k, v, weights, "float32", lengths=[16_411])
-    assert _attention_decode.parts_of(2, 16_500) == _attention_decode.MOST_PARTS
+    with asked() as questions:
+        ops.attention_decode(*(x.astype(np.float32) for x in (q, k, v)))
+    [(name, kind, sizes), *_] = questions
+    assert FAMILIES[name].best(chip_for(weights), kind, sizes)[0] == 128, (
+        "all that one program joins"
+    )
     arrays = [x.astype(np.float32) for x in (q, k, v)]
     result = ops.attention_decode(*arrays, lengths=np.array([16_411]))
     assert_near(result, exact.out, exact.out_bound, "float32")
@@ -258,11 +265,11 @@ def test_offsets_of_64_bits(queries: int, monkeypatch: pytest.MonkeyPatch) -> No
     rest = (None, np.zeros((1, 4, queries, 50), np.float32), None, -1, 0, 0.2)
 
     def computed() -> list[np.ndarray]:
-        out, lse = _attention_forward.forward(*arrays, *rest)
+        kept = _attention_forward.forward(*arrays, *rest)
         gradient = _attention_backward.backward(
-            weights.astype(np.float32), *arrays, out, lse, *rest, True
+            weights.astype(np.float32), *arrays, *kept, *rest, True
         )
-        return [out, lse, *gradient]
+        return [*kept, *gradient]
 
     wanted = computed()
     for module in (_attention_forward, _attention_backward):

@@ -14,8 +14,10 @@ from triton_metal.__main__ import main
 from triton_metal.cost import CHIPS, ranking_chip
 from triton_metal.ops import _family
 from triton_metal.ops._choices import FOLDER, MOST_REGISTERS, asked, forced, read_table
+from triton_metal.ops._decode_family import DECODE
 from triton_metal.ops._families import FAMILIES
 from triton_metal.ops._product_families import MATMUL, QUANTIZED
+from triton_metal.ops._row_family import QUANTIZED_ROWS
 from triton_metal.ops._table_counts import coefficients, entry_of
 
 from kernel_support import ON_STOCK
@@ -52,7 +54,9 @@ RECOUNTED = [
     ("matmul", "float32 tt ragged", (32, 32, 32, 4)),
     ("matmul", "bfloat16 nt tensor", (64, 64, 32, 4)),
     ("add_parts", "float16", (1024,)),
+    ("decode", "float16 128", (1,)),
     ("quantized", "affine4 float16 t", (64, 64, 32, 4)),
+    ("quantized_rows", "mxfp4 bfloat16 n", (4,)),
     ("quantized", "mxfp8 float32 n", (16, 32, 32, 1)),
 ]
 
@@ -103,7 +107,7 @@ def test_the_command_names_the_families(capsys: pytest.CaptureFixture[str]) -> N
     assert main(["tune-ops", "--family", "matmull"]) == 2
     said = capsys.readouterr().err
     assert "matmull" in said
-    assert "add_parts, groups, matmul" in said
+    assert "add_parts, decode, groups, matmul, quantized, quantized_rows" in said
 
 
 def test_choices_for_all_chips() -> None:
@@ -191,6 +195,59 @@ def test_all_configurations_give_the_quantised_product(transpose: bool) -> None:
         with forced("quantized", config):
             found = ops.quantized_matmul(x, *parts, transpose, 64, 4)
         assert np.all(np.abs(found - x @ right) <= 2.0**-20 * (np.abs(x) @ np.abs(right))), config
+
+
+@pytest.mark.parametrize(
+    ("mode", "bits"), [("affine", 4), ("affine", 8), ("mxfp4", 4), ("mxfp8", 8)]
+)
+def test_all_groups_give_the_product_of_few_rows(mode: str, bits: int) -> None:
+    rng = np.random.default_rng(0)
+    parts = ops.quantize(rng.standard_normal((203, 96)).astype(np.float32), 32, bits, mode)
+    x = rng.standard_normal((3, 203)).astype(np.float32)
+    right = ops.dequantize(
+        *parts, *(() if mode == "affine" else (None,)), 32, bits, mode, "float32"
+    ).astype(np.float64)
+    for config in QUANTIZED_ROWS.configs(f"{mode}4 float32 n"):
+        with forced("quantized_rows", config):
+            found = ops.quantized_matmul(
+                x, *parts, transpose=False, group_size=32, bits=bits, mode=mode
+            )
+        assert np.all(np.abs(found - x @ right) <= 2.0**-20 * (np.abs(x) @ np.abs(right))), config
+
+
+def test_few_rows_of_a_long_matrix_have_more_groups_on_a_larger_chip() -> None:
+    small, large = (
+        QUANTIZED_ROWS.best(ranking_chip(name), "mxfp8 float16 n", (2, 8192, 704, 1, 32))
+        for name in ("M1", "M2 Ultra")
+    )
+    assert small < large
+
+
+@pytest.mark.parametrize("chip", ["M1", "M2 Ultra", "M5 Max"])
+def test_few_queries_are_cut_into_more_parts(chip: str) -> None:
+    """The more heads there are, the fewer parts; a cache that grows by a key asks for the same ones most of the time."""
+    parts = [
+        DECODE.best(ranking_chip(chip), "float16 128", (heads, 4096, heads, 128))[0]
+        for heads in (1, 8, 64, 1024)
+    ]
+    assert parts == sorted(parts, reverse=True)
+    assert parts[0] >= 64
+    assert parts[-1] <= 4
+    with asked() as questions:
+        for keys in range(1000, 1016):
+            q, k = np.zeros((1, 1, 1, 16), np.float32), np.zeros((1, 1, keys, 16), np.float32)
+            ops.attention_decode(q, k, k)
+    assert len({sizes for name, _, sizes in questions if name == "decode"}) == 1
+
+
+def test_all_parts_give_the_same_attention() -> None:
+    rng = np.random.default_rng(0)
+    q, k, v = (rng.standard_normal((1, 2, rows, 48)).astype(np.float32) for rows in (3, 77, 77))
+    wanted = ops.attention_decode(q, k, v, causal=True)
+    for config in DECODE.grid("float32 64", (6, 77, 2, 48)):
+        with forced("decode", config):
+            found = ops.attention_decode(q, k, v, causal=True)
+        np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-6)
 
 
 def test_rows_that_share_lines() -> None:

@@ -21,8 +21,8 @@ class Summary:
     decide about bounds of loops, branches or checks, and were computed while the graph was made. ``sliced``
     are the loads and stores that became slices and reshapes, ``gathered`` those that became gathers and scatters.
     ``unchecked_assertions`` depend on arrays that have no values yet, because a transform of MLX traces. ``raised``
-    says, with lines of the kernel, which loops became axes, reductions and products of whole matrices; ``fell_back``,
-    which ones run step by step, and why.
+    says, with lines of the kernel, which loops became axes, reductions and products of whole matrices, and which rows a
+    softmax or a norm of MLX; ``fell_back``, which loops run step by step, and why.
     """
 
     operations: int

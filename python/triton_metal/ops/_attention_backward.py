@@ -1,6 +1,6 @@
 """The gradient of attention: one kernel for that of the queries, one for those of keys and values, one for that of a bias.
 
-With scores S, weights P = 2^(S - lse) and dP = dO Vᵀ, the gradient of the scores is dS = P (dP - δ), where δ = Σ dO O of each
+With scores S, weights P = 2^(S - highest) / total and dP = dO Vᵀ, the gradient of the scores is dS = P (dP - δ), where δ = Σ dO O of each
 row. Then dQ = scale dS K, dK = scale dSᵀ Q and dV = Pᵀ dO. Each program computes the scores that it needs again and adds up its
 own block in a fixed order, over the heads that share keys too, so that results are the same each time.
 """
@@ -17,6 +17,7 @@ from ._attention_parts import (
     arranged,
     biases,
     block_of,
+    factors,
     far,
     grid_of,
     index,
@@ -31,6 +32,7 @@ from ._attention_parts import (
     seen_arguments,
     sees,
     store_rows,
+    weights_again,
     with_rows,
 )
 from ._launch import launch
@@ -38,12 +40,12 @@ from ._launch import launch
 
 @triton.jit
 def attention_dq_kernel(
-    q_ptr, k_ptr, v_ptr, out_ptr, dout_ptr, lse_ptr, mask_ptr, bias_ptr, lengths_ptr, q_offsets_ptr, k_offsets_ptr,
+    q_ptr, k_ptr, v_ptr, out_ptr, dout_ptr, highest_ptr, share_ptr, mask_ptr, bias_ptr, lengths_ptr, q_offsets_ptr, k_offsets_ptr,
     dq_ptr, delta_ptr,
-    q_steps, k_steps, v_steps, dout_steps, mask_steps, bias_steps, out_steps, lse_steps,
-    sequences, n_queries, n_keys, group, scale, scale_2, left, right,
+    q_steps, k_steps, v_steps, dout_steps, mask_steps, bias_steps, out_steps, row_steps,
+    sequences, n_queries, n_keys, group, scale, scale_2, power, left, right,
     BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, A: tl.constexpr, B: tl.constexpr, WIDTH: tl.constexpr,
-    BATCHED: tl.constexpr, BEHIND: tl.constexpr, AHEAD: tl.constexpr, FAR: tl.constexpr,
+    BATCHED: tl.constexpr, BEHIND: tl.constexpr, AHEAD: tl.constexpr, POSITIVE: tl.constexpr, FAR: tl.constexpr,
 ):  # fmt: skip
     """dQ of a block of queries, and their δ."""
     batch, start_m, q_row, k_row, n_queries, n_keys = block_of(
@@ -65,8 +67,9 @@ def attention_dq_kernel(
     dout_ptr = of_head(dout_ptr, batch, head, row, dout_steps)
     out_ptr = of_head(out_ptr, batch, head, row, out_steps)
     dq_ptr = of_head(dq_ptr, batch, head, row, out_steps)
-    lse_ptr = of_head(lse_ptr, batch, head, row, lse_steps)
-    delta_ptr = of_head(delta_ptr, batch, head, row, lse_steps)
+    highest_ptr = of_head(highest_ptr, batch, head, row, row_steps)
+    share_ptr = of_head(share_ptr, batch, head, row, row_steps)
+    delta_ptr = of_head(delta_ptr, batch, head, row, row_steps)
     k_ptr = of_head(k_ptr, batch, shared, k_row, k_steps)
     v_ptr = of_head(v_ptr, batch, shared, k_row, v_steps)
     mask_ptr = of_head(mask_ptr, batch, head, 0, mask_steps)
@@ -82,7 +85,8 @@ def attention_dq_kernel(
     if B:
         delta += tl.sum(out[1].to(tl.float32) * dout[1].to(tl.float32), axis=1)
     tl.store(delta_ptr + rows, delta, mask=inside)
-    lse = tl.load(lse_ptr + rows, mask=inside, other=float("inf"))
+    highest = tl.load(highest_ptr + rows, mask=inside, other=0.0)[:, None]
+    share = tl.load(share_ptr + rows, mask=inside, other=0.0)[:, None]
 
     behind, ahead = n_keys - n_queries - left, n_keys - n_queries + right
     first, last = keys_seen(start_m, n_keys, behind, ahead, BLOCK_M, BLOCK_N, BEHIND, AHEAD)
@@ -97,14 +101,16 @@ def attention_dq_kernel(
         n = start_n + keys
         k = load_rows(k_ptr, k_steps[2], keys, n < n_keys, A, B, WIDTH)
         v = load_rows(v_ptr, v_steps[2], keys, n < n_keys, A, B, WIDTH)
-        scores = products(q, k, B) * scale_2
+        bias = None
         if bias_ptr is not None:
-            scores += biases(m[:, None], n[None, :], n_queries, n_keys, bias_ptr, bias_steps, FAR)
+            bias = biases(m[:, None], n[None, :], n_queries, n_keys, bias_ptr, bias_steps, FAR)
         see = sees(
             m[:, None], n[None, :], n_queries, n_keys, behind, ahead, mask_ptr, mask_steps,
             BEHIND, AHEAD, FAR,
         )  # fmt: skip
-        weights = tl.where(see, tl.exp2(scores - lse[:, None]), 0.0)
+        weights = weights_again(
+            products(q, k, B), bias, highest, share, scale_2, power, see, POSITIVE
+        )
         change = (weights * (products(dout, v, B) - delta[:, None])).to(k[0].dtype)
         dq_a = tl.dot(change, k[0], dq_a, input_precision="ieee")
         if B:
@@ -116,12 +122,12 @@ def attention_dq_kernel(
 
 @triton.jit
 def attention_dkv_kernel(
-    q_ptr, k_ptr, v_ptr, dout_ptr, lse_ptr, delta_ptr, mask_ptr, bias_ptr, lengths_ptr, q_offsets_ptr, k_offsets_ptr,
+    q_ptr, k_ptr, v_ptr, dout_ptr, highest_ptr, share_ptr, delta_ptr, mask_ptr, bias_ptr, lengths_ptr, q_offsets_ptr, k_offsets_ptr,
     dk_ptr, dv_ptr,
-    q_steps, k_steps, v_steps, dout_steps, mask_steps, bias_steps, dk_steps, lse_steps,
-    sequences, n_queries, n_keys, group, scale, scale_2, left, right,
+    q_steps, k_steps, v_steps, dout_steps, mask_steps, bias_steps, dk_steps, row_steps,
+    sequences, n_queries, n_keys, group, scale, scale_2, power, left, right,
     BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, A: tl.constexpr, B: tl.constexpr, WIDTH: tl.constexpr,
-    BATCHED: tl.constexpr, BEHIND: tl.constexpr, AHEAD: tl.constexpr, FAR: tl.constexpr,
+    BATCHED: tl.constexpr, BEHIND: tl.constexpr, AHEAD: tl.constexpr, POSITIVE: tl.constexpr, FAR: tl.constexpr,
 ):  # fmt: skip
     """dK and dV of a block of keys, summed over the heads of queries that share them."""
     batch, start_n, q_row, k_row, n_queries, all_keys = block_of(
@@ -162,8 +168,9 @@ def attention_dkv_kernel(
     for head in range(shared * group, (shared + 1) * group):
         q_head = of_head(q_ptr, batch, head, q_row + first, q_steps)
         dout_head = of_head(dout_ptr, batch, head, q_row + first, dout_steps)
-        lse_head = of_head(lse_ptr, batch, head, q_row, lse_steps)
-        delta_head = of_head(delta_ptr, batch, head, q_row, lse_steps)
+        highest_head = of_head(highest_ptr, batch, head, q_row, row_steps)
+        share_head = of_head(share_ptr, batch, head, q_row, row_steps)
+        delta_head = of_head(delta_ptr, batch, head, q_row, row_steps)
         mask_head = of_head(mask_ptr, batch, head, 0, mask_steps)
         bias_head = of_head(bias_ptr, batch, head, 0, bias_steps)
         for start_m in range(first, last, BLOCK_M):
@@ -171,18 +178,19 @@ def attention_dkv_kernel(
             inside = m < n_queries
             q = load_rows(q_head, q_steps[2], rows, inside, A, B, WIDTH)
             dout = load_rows(dout_head, dout_steps[2], rows, inside, A, B, WIDTH)
-            lse = tl.load(lse_head + m, mask=inside, other=float("inf"))
+            highest = tl.load(highest_head + m, mask=inside, other=0.0)[None, :]
+            share = tl.load(share_head + m, mask=inside, other=0.0)[None, :]
             delta = tl.load(delta_head + m, mask=inside, other=0.0)
-            scores = products(k, q, B) * scale_2
+            bias = None
             if bias_ptr is not None:
-                scores += biases(
-                    m[None, :], n[:, None], n_queries, n_keys, bias_head, bias_steps, FAR
-                )
+                bias = biases(m[None, :], n[:, None], n_queries, n_keys, bias_head, bias_steps, FAR)
             see = sees(
                 m[None, :], n[:, None], n_queries, n_keys, behind, ahead, mask_head, mask_steps,
             BEHIND, AHEAD, FAR,
             )  # fmt: skip
-            weights = tl.where(see, tl.exp2(scores - lse[None, :]), 0.0)
+            weights = weights_again(
+                products(k, q, B), bias, highest, share, scale_2, power, see, POSITIVE
+            )
             change = (weights * (products(v, dout, B) - delta[None, :])).to(q[0].dtype)
             weights = weights.to(q[0].dtype)
             dv_a = tl.dot(weights, dout[0], dv_a, input_precision="ieee")
@@ -199,12 +207,12 @@ def attention_dkv_kernel(
 
 @triton.jit
 def attention_dbias_kernel(
-    q_ptr, k_ptr, v_ptr, dout_ptr, lse_ptr, delta_ptr, mask_ptr, bias_ptr, lengths_ptr, dbias_ptr,
-    q_steps, k_steps, v_steps, dout_steps, mask_steps, bias_steps, dbias_steps, lse_steps,
-    batches, heads, bias_heads, n_queries, n_keys, group, scale_2, left, right,
+    q_ptr, k_ptr, v_ptr, dout_ptr, highest_ptr, share_ptr, delta_ptr, mask_ptr, bias_ptr, lengths_ptr, dbias_ptr,
+    q_steps, k_steps, v_steps, dout_steps, mask_steps, bias_steps, dbias_steps, row_steps,
+    batches, heads, bias_heads, n_queries, n_keys, group, scale_2, power, left, right,
     BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, A: tl.constexpr, B: tl.constexpr, WIDTH: tl.constexpr,
     SUM_B: tl.constexpr, SUM_H: tl.constexpr, SUM_M: tl.constexpr, SUM_N: tl.constexpr,
-    BEHIND: tl.constexpr, AHEAD: tl.constexpr,
+    BEHIND: tl.constexpr, AHEAD: tl.constexpr, POSITIVE: tl.constexpr,
 ):  # fmt: skip
     """dS of a block of queries and keys, summed over each dimension that the bias does not have."""
     own_head, own_batch = tl.program_id(2) % bias_heads, tl.program_id(2) // bias_heads
@@ -225,8 +233,9 @@ def attention_dbias_kernel(
             v_head = of_head(v_ptr, batch, shared, 0, v_steps)
             bias_head = of_head(bias_ptr, batch, head, 0, bias_steps)
             mask_head = of_head(mask_ptr, batch, head, 0, mask_steps)
-            lse_head = of_head(lse_ptr, batch, head, 0, lse_steps)
-            delta_head = of_head(delta_ptr, batch, head, 0, lse_steps)
+            highest_head = of_head(highest_ptr, batch, head, 0, row_steps)
+            share_head = of_head(share_ptr, batch, head, 0, row_steps)
+            delta_head = of_head(delta_ptr, batch, head, 0, row_steps)
             for start_m in range(0 if SUM_M else own_m, n_queries if SUM_M else own_m + 1, BLOCK_M):
                 m = start_m + rows
                 inside = m < n_queries
@@ -235,7 +244,8 @@ def attention_dbias_kernel(
                 dout = load_rows(
                     dout_head + step * dout_steps[2], dout_steps[2], rows, inside, A, B, WIDTH
                 )
-                lse = tl.load(lse_head + m, mask=inside, other=float("inf"))
+                highest = tl.load(highest_head + m, mask=inside, other=0.0)[:, None]
+                share = tl.load(share_head + m, mask=inside, other=0.0)[:, None]
                 delta = tl.load(delta_head + m, mask=inside, other=0.0)
                 for start_n in range(
                     0 if SUM_N else own_n, n_keys if SUM_N else own_n + 1, BLOCK_N
@@ -245,15 +255,16 @@ def attention_dbias_kernel(
                     seen = n < length
                     k = load_rows(k_head + step * k_steps[2], k_steps[2], keys, seen, A, B, WIDTH)
                     v = load_rows(v_head + step * v_steps[2], v_steps[2], keys, seen, A, B, WIDTH)
-                    scores = products(q, k, B) * scale_2
-                    scores += biases(
+                    bias = biases(
                         m[:, None], n[None, :], n_queries, length, bias_head, bias_steps, True
                     )
                     see = sees(
                         m[:, None], n[None, :], n_queries, length, behind, ahead, mask_head, mask_steps,
                         BEHIND, AHEAD, True,
                     )  # fmt: skip
-                    weights = tl.where(see, tl.exp2(scores - lse[:, None]), 0.0)
+                    weights = weights_again(
+                        products(q, k, B), bias, highest, share, scale_2, power, see, POSITIVE
+                    )
                     total += weights * (products(dout, v, B) - delta[:, None])
     base = of_head(dbias_ptr, own_batch.to(tl.int64), own_head.to(tl.int64), 0, dbias_steps)
     at_m, at_n = (own_m + rows).to(tl.int64) * dbias_steps[2], own_n + keys
@@ -276,8 +287,8 @@ def tiles(width: int, dtype: str, biased: bool) -> tuple[dict[str, int], dict[st
     """
     wide = width * (2 if dtype == "float32" else 1)
     if wide > 256:
-        small = {"BLOCK_M": 8, "BLOCK_N": 8, "num_warps": 8}
-        return small, small
+        small = {"BLOCK_M": 8, "BLOCK_N": 8}
+        return small | {"num_warps": 4}, small | {"num_warps": 8}
     if wide > 128:
         rows = 16 if (wide <= 160 and not biased) or dtype == "float32" else 8
         return (
@@ -291,7 +302,7 @@ def tiles(width: int, dtype: str, biased: bool) -> tuple[dict[str, int], dict[st
 
 
 def backward(
-    dout: Array, q: Array, k: Array, v: Array, out: Array, lse: Array,
+    dout: Array, q: Array, k: Array, v: Array, out: Array, highest: Array, share: Array,
     mask: Array | None, bias: Array | None, lengths: Array | None,
     left: int, right: int, scale: float, of_bias: bool,
 ) -> tuple[Array, ...]:  # fmt: skip
@@ -303,11 +314,11 @@ def backward(
     batched, (q_steps, k_steps, v_steps, dout_steps) = arranged(hidden, q, k, v, dout)
     of_queries, of_keys = tiles(width, dtype, bias is not None)
     common: dict[str, Any] = {
-        "q_ptr": q, "k_ptr": k, "v_ptr": v, "dout_ptr": dout, "lse_ptr": lse,
+        "q_ptr": q, "k_ptr": k, "v_ptr": v, "dout_ptr": dout, "highest_ptr": highest, "share_ptr": share,
         "q_steps": q_steps, "k_steps": k_steps, "v_steps": v_steps, "dout_steps": dout_steps,
-        "lse_steps": (heads * queries, queries, 1),
+        "row_steps": (heads * queries, queries, 1),
         "n_queries": queries, "n_keys": keys, "group": heads // max(kv_heads, 1),
-        **seen_arguments(mask, bias, lengths, left, right, scale),
+        **factors(scale, bias is not None, False), **seen_arguments(mask, bias, lengths, left, right, scale),
         **pieces(width),
     }  # fmt: skip
     both = {
@@ -317,7 +328,7 @@ def backward(
     block_m, block_n = of_queries["BLOCK_M"], of_queries["BLOCK_N"]
     dq, delta = launch(
         attention_dq_kernel, grid_of(triton.cdiv(queries, block_m), heads, batch, batched),
-        {"dq_ptr": (q.shape, dtype), "delta_ptr": (lse.shape, "float32")},
+        {"dq_ptr": (q.shape, dtype), "delta_ptr": (highest.shape, "float32")},
         like=q, out_ptr=out, out_steps=plain_steps(q.shape)[:3], **common, **both, **of_queries,
     )  # fmt: skip
     dk, dv = launch(
@@ -339,7 +350,7 @@ def backward(
 
 
 def backward_packed(
-    dout: Array, q: Array, k: Array, v: Array, out: Array, lse: Array, q_offsets: Array, k_offsets: Array,
+    dout: Array, q: Array, k: Array, v: Array, out: Array, highest: Array, share: Array, q_offsets: Array, k_offsets: Array,
     left: int, right: int, scale: float,
 ) -> tuple[Array, ...]:  # fmt: skip
     """The gradients of packed q, k and v."""
@@ -348,13 +359,13 @@ def backward_packed(
     dtype = dtype_name(q)
     of_queries, of_keys = tiles(width, dtype, False)
     common: dict[str, Any] = {
-        "q_ptr": q, "k_ptr": k, "v_ptr": v, "dout_ptr": dout, "lse_ptr": lse,
+        "q_ptr": q, "k_ptr": k, "v_ptr": v, "dout_ptr": dout, "highest_ptr": highest, "share_ptr": share,
         "q_offsets_ptr": q_offsets, "k_offsets_ptr": k_offsets,
         "q_steps": packed_steps(q), "k_steps": packed_steps(k), "v_steps": packed_steps(v),
-        "dout_steps": packed_steps(dout), "lse_steps": (0, queries, 1),
+        "dout_steps": packed_steps(dout), "row_steps": (0, queries, 1),
         "sequences": count, "n_queries": queries, "n_keys": keys, "group": heads // max(kv_heads, 1),
         "scale": scale, "BATCHED": False, "FAR": far(q, k, v, dout),
-        **seen_arguments(None, None, None, left, right, scale),
+        **factors(scale, False, False), **seen_arguments(None, None, None, left, right, scale),
         **pieces(width),
     }  # fmt: skip
     blocks = [
@@ -363,7 +374,7 @@ def backward_packed(
     ]
     dq, delta = launch(
         attention_dq_kernel, (blocks[0], heads, 1),
-        {"dq_ptr": (q.shape, dtype), "delta_ptr": (lse.shape, "float32")},
+        {"dq_ptr": (q.shape, dtype), "delta_ptr": (highest.shape, "float32")},
         like=q, fill=0, out_ptr=out, out_steps=(0, width, heads * width), **common, **of_queries,
     )  # fmt: skip
     dk, dv = launch(

@@ -11,12 +11,8 @@ import triton_metal.language as tl
 
 from ._arrays import Array, contiguous, dtype_name, size_of
 from ._attention_parts import LOWEST, seen_arguments, steps_of, with_rows
+from ._decode_family import groups_to_join, parts_and_groups
 from ._launch import launch
-
-#: Keys that are too few to be split, and the most parts.
-LEAST_KEYS, MOST_PARTS = 128, 128
-#: Programs that are enough for any chip: with these, a query's keys are not split further.
-ENOUGH = 2048
 
 
 @triton.jit
@@ -94,7 +90,7 @@ def decode_kernel(
 
 @triton.jit
 def join_kernel(
-    acc_ptr, highest_ptr, total_ptr, out_ptr, lse_ptr,
+    acc_ptr, highest_ptr, total_ptr, out_ptr,
     PARTS: tl.constexpr, BLOCK: tl.constexpr, WIDTH: tl.constexpr,
 ):  # fmt: skip
     """The result of one query from those of all parts of its keys."""
@@ -112,8 +108,6 @@ def join_kernel(
     tl.store(
         out_ptr + query * WIDTH + columns, result.to(out_ptr.dtype.element_ty), mask=columns < WIDTH
     )
-    if lse_ptr is not None:
-        tl.store(lse_ptr + query, tl.where(total == 0, float("inf"), top + tl.log2(total)))
 
 
 def suits(queries: int, group: int) -> bool:
@@ -121,19 +115,11 @@ def suits(queries: int, group: int) -> bool:
     return queries <= 8 and queries * group <= 32
 
 
-def parts_of(rows: int, keys: int) -> int:
-    """Into how many parts the keys of each of so many rows are split."""
-    parts = 1
-    while parts < MOST_PARTS and keys > parts * LEAST_KEYS and rows * parts < ENOUGH:
-        parts *= 2
-    return parts
-
-
 def decode(
     q: Array, k: Array, v: Array, mask: Array | None, bias: Array | None, lengths: Array | None,
-    left: int, right: int, scale: float, keep: bool = True, table: Array | None = None,
+    left: int, right: int, scale: float, table: Array | None = None,
 ) -> tuple[Array, ...]:  # fmt: skip
-    """The result and, if it is kept, the logarithms of the sums, of (batch, heads, rows, width).
+    """The result of (batch, heads, rows, width).
 
     With a table, k and v are pages (pages, rows of one page, heads, width).
     """
@@ -147,7 +133,7 @@ def decode(
         kv_heads, page, keys = k.shape[2], k.shape[1], table.shape[1] * k.shape[1]
         k_steps, v_steps = ((each[0], each[2], each[1]) for each in (k_steps, v_steps))
     rows, block = heads * queries, max(16, triton.next_power_of_2(width))
-    parts = parts_of(batch * rows, keys)
+    parts, groups = parts_and_groups(q, batch * kv_heads, batch * rows, keys, left, right)
     acc, highest, total = launch(
         decode_kernel, (rows, parts, batch),
         {
@@ -159,15 +145,11 @@ def decode(
         q_steps=steps_of(q)[:3], k_steps=k_steps, v_steps=v_steps,
         table_step=0 if table is None else table.shape[1],
         n_queries=queries, n_keys=keys, n_pages=k.shape[0], group=heads // max(kv_heads, 1),
-        PAGE=page, BLOCK=block, WIDTH=width, num_warps=1,
+        PAGE=page, BLOCK=block, WIDTH=width, num_warps=groups,
         **seen_arguments(mask, bias, lengths, left, right, scale),
     )  # fmt: skip
-    outputs = {"out_ptr": (q.shape, dtype_name(q))}
-    if keep:
-        outputs["lse_ptr"] = ((batch, heads, queries), "float32")
     return launch(
-        join_kernel, (size_of(q.shape[:3]),), outputs, like=q,
+        join_kernel, (size_of(q.shape[:3]),), {"out_ptr": (q.shape, dtype_name(q))}, like=q,
         acc_ptr=acc, highest_ptr=highest, total_ptr=total, PARTS=parts,
-        BLOCK=block, WIDTH=width, num_warps=min(16, max(1, parts * block // 1024)),
-        **({} if keep else {"lse_ptr": None}),
+        BLOCK=block, WIDTH=width, num_warps=groups_to_join(parts, block),
     )  # fmt: skip

@@ -4,7 +4,7 @@ The scores of one block of keys live in registers only: they become weights rela
 was summed before is scaled down whenever a higher one comes. Sequences lie in batches, or packed one behind the other,
 where cumulative offsets tell where each begins.
 
-What is kept for the gradient is log2 Σ 2^score of each row, and +inf for a row that sees no key, so that all its weights are 0.
+What is kept for the gradient is the highest score of each row and one over the sum of its weights, which is 0 for a row that sees no key.
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ from ._attention_parts import (
     arranged,
     biases,
     block_of,
+    factor_of,
+    factors,
     far,
     grid_of,
     index,
@@ -39,9 +41,9 @@ from ._launch import Spec, launch
 
 @triton.jit
 def attention_kernel(
-    q_ptr, k_ptr, v_ptr, mask_ptr, bias_ptr, lengths_ptr, q_offsets_ptr, k_offsets_ptr, out_ptr, lse_ptr,
-    q_steps, k_steps, v_steps, mask_steps, bias_steps, out_steps, lse_steps,
-    sequences, n_queries, n_keys, group, scale_2, left, right,
+    q_ptr, k_ptr, v_ptr, mask_ptr, bias_ptr, lengths_ptr, q_offsets_ptr, k_offsets_ptr, out_ptr, highest_ptr, share_ptr,
+    q_steps, k_steps, v_steps, mask_steps, bias_steps, out_steps, row_steps,
+    sequences, n_queries, n_keys, group, scale_2, power, limit, left, right,
     BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, A: tl.constexpr, B: tl.constexpr, WIDTH: tl.constexpr,
     BATCHED: tl.constexpr, ALIKE: tl.constexpr, BEHIND: tl.constexpr, AHEAD: tl.constexpr,
     POSITIVE: tl.constexpr, FAR: tl.constexpr,
@@ -71,25 +73,26 @@ def attention_kernel(
     q_ptr = of_head(q_ptr, batch, head, row, q_steps)
     k_ptr = of_head(k_ptr, batch, shared, k_row, k_steps)
     v_ptr = of_head(v_ptr, batch, shared, k_row, v_steps)
-    mask_ptr = of_head(mask_ptr, batch, head, 0, mask_steps)
-    bias_ptr = of_head(bias_ptr, batch, head, 0, bias_steps)
+    mask_ptr = of_head(mask_ptr, batch, head, index(start_m, FAR), mask_steps)
+    bias_ptr = of_head(bias_ptr, batch, head, index(start_m, FAR), bias_steps)
 
+    # From here on, queries are those from the block's first one on.
     rows, keys = tl.arange(0, BLOCK_M), tl.arange(0, BLOCK_N)
-    m = start_m + rows
-    q = load_rows(q_ptr, q_steps[2], rows, m < n_queries, A, B, WIDTH)
+    n_queries -= start_m
+    q = load_rows(q_ptr, q_steps[2], rows, rows < n_queries, A, B, WIDTH)
     # The last query is at the place of the last key: query m sees the keys from m + behind to m + ahead.
     behind, ahead = n_keys - n_queries - left, n_keys - n_queries + right
-    first, last = keys_seen(start_m, n_keys, behind, ahead, BLOCK_M, BLOCK_N, BEHIND, AHEAD)
+    first, last = keys_seen(0, n_keys, behind, ahead, BLOCK_M, BLOCK_N, BEHIND, AHEAD)
     if q_offsets_ptr is not None:
-        last = tl.where(start_m < n_queries, last, 0)
+        last = tl.where(n_queries > 0, last, 0)
     if BEHIND:
         k_ptr += index(first, FAR) * k_steps[2]
         v_ptr += index(first, FAR) * v_steps[2]
 
-    # With a positive factor, maxima are taken before the scale, which then is in one operation with the subtraction.
-    factor = scale_2 if POSITIVE else 1.0
     highest = tl.full((BLOCK_M,), LOWEST, tl.float32)
-    total = tl.zeros((BLOCK_M,), tl.float32)
+    # Few numbers of a thread have sums of their own, which are added up behind the loop.
+    APART: tl.constexpr = BLOCK_N <= 16
+    total = tl.zeros((BLOCK_M, BLOCK_N if APART else 1), tl.float32)
     acc_a = tl.zeros((BLOCK_M, A), tl.float32)
     acc_b = tl.zeros((BLOCK_M, B if B else 1), tl.float32)
     for start_n in range(first, last, BLOCK_N):
@@ -99,16 +102,26 @@ def attention_kernel(
         if not POSITIVE:
             scores *= scale_2
         if bias_ptr is not None:
-            scores += biases(m[:, None], n[None, :], n_queries, n_keys, bias_ptr, bias_steps, FAR)
+            scores += biases(
+                rows[:, None], n[None, :], n_queries, n_keys, bias_ptr, bias_steps, FAR
+            )
         see = sees(
-            m[:, None], n[None, :], n_queries, n_keys, behind, ahead, mask_ptr, mask_steps,
+            rows[:, None], n[None, :], n_queries, n_keys, behind, ahead, mask_ptr, mask_steps,
             BEHIND, AHEAD, FAR,
         )  # fmt: skip
         scores = tl.where(see, scores, -float("inf"))
-        higher = tl.maximum(highest, tl.max(scores, axis=1) * factor)
-        weights = tl.exp2(scores * factor - higher[:, None])
+        top = tl.max(scores, axis=1)
+        if POSITIVE:
+            # Maxima are taken before the scale, which then is in one operation with the subtraction.
+            factor = factor_of(top, scale_2, power, limit)
+            higher = tl.maximum(highest, top * factor)
+            weights = tl.exp2(scores * factor[:, None] - higher[:, None])
+        else:
+            higher = tl.maximum(highest, top)
+            weights = tl.exp2(scores - higher[:, None])
         fade = tl.exp2(highest - higher)
-        total = total * fade + tl.sum(weights, axis=1)
+        added = weights if APART else tl.sum(weights, axis=1)[:, None]
+        total = total * fade[:, None] + added
         v = load_rows(v_ptr, v_steps[2], keys, n < n_keys, A, B, WIDTH)
         weights = weights.to(v[0].dtype)
         acc_a = tl.dot(weights, v[0], acc_a * fade[:, None], input_precision="ieee")
@@ -118,16 +131,18 @@ def attention_kernel(
         k_ptr += BLOCK_N * index(k_steps[2], FAR)
         v_ptr += BLOCK_N * index(v_steps[2], FAR)
 
+    total = tl.sum(total, axis=1)
     # A total is no more than the number of keys, so that its reciprocal is a number like any other.
-    share = tl.where(total == 0, 0.0, tl.div_rn(1.0, total))[:, None]
+    share = tl.where(total == 0, 0.0, tl.div_rn(1.0, total))
+    acc_a *= share[:, None]
+    acc_b *= share[:, None]
     out_ptr = of_head(out_ptr, batch, head, row, out_steps)
-    store_rows(
-        out_ptr, out_steps[2], rows, m < n_queries, acc_a * share, acc_b * share, A, B, WIDTH
-    )
-    if lse_ptr is not None:
-        lse_ptr = of_head(lse_ptr, batch, head, row, lse_steps)
-        lse = tl.where(total == 0, float("inf"), highest + tl.log2(total))
-        tl.store(lse_ptr + rows, lse, mask=m < n_queries)
+    store_rows(out_ptr, out_steps[2], rows, rows < n_queries, acc_a, acc_b, A, B, WIDTH)
+    if highest_ptr is not None:
+        highest_ptr = of_head(highest_ptr, batch, head, row, row_steps)
+        share_ptr = of_head(share_ptr, batch, head, row, row_steps)
+        tl.store(highest_ptr + rows, highest, mask=rows < n_queries)
+        tl.store(share_ptr + rows, share, mask=rows < n_queries)
 
 
 def tiles(width: int, dtype: str, biased: bool) -> dict[str, int]:
@@ -149,17 +164,21 @@ def tiles(width: int, dtype: str, biased: bool) -> dict[str, int]:
     }
 
 
+#: What is kept for the gradient.
+KEPT = ("highest_ptr", "share_ptr")
+
+
 def results(q: Array, rows: tuple[int, ...], keep: bool) -> dict[str, Spec]:
     """What the kernel writes."""
     made: dict[str, Spec] = {"out_ptr": (tuple(q.shape), dtype_name(q))}
-    return made | {"lse_ptr": (rows, "float32")} if keep else made
+    return made | dict.fromkeys(KEPT, (rows, "float32")) if keep else made
 
 
 def forward(
     q: Array, k: Array, v: Array, mask: Array | None, bias: Array | None, lengths: Array | None,
     left: int, right: int, scale: float, keep: bool = True,
 ) -> tuple[Array, ...]:  # fmt: skip
-    """The result and, if they are kept, the logarithms of the sums, of (batch, heads, rows, width); -1 is a side without an end."""
+    """The result and, if they are kept, the highest scores and the shares of a weight, of (batch, heads, rows, width); -1 is a side without an end."""
     q, k, v = with_rows(q), with_rows(k), with_rows(v)
     (batch, heads, queries, width), (_, kv_heads, keys, _) = q.shape, k.shape
     sizes = tiles(width, dtype_name(q), bias is not None)
@@ -173,11 +192,11 @@ def forward(
         grid_of(triton.cdiv(queries, sizes["BLOCK_M"]), heads, batch, batched),
         outputs, like=q, q_ptr=q, k_ptr=k, v_ptr=v, q_offsets_ptr=None, k_offsets_ptr=None,
         q_steps=q_steps, k_steps=k_steps, v_steps=v_steps,
-        out_steps=out_steps, lse_steps=(heads * queries, queries, 1),
+        out_steps=out_steps, row_steps=(heads * queries, queries, 1),
         sequences=0, n_queries=queries, n_keys=keys, group=heads // max(kv_heads, 1),
-        BATCHED=batched, ALIKE=alike and not batched, FAR=far(q, k, v, mask, bias), POSITIVE=scale > 0 and bias is None,
-        **seen_arguments(mask, bias, lengths, left, right, scale), **sizes, **pieces(width),
-        **({} if keep else {"lse_ptr": None}),
+        BATCHED=batched, ALIKE=alike and not batched, FAR=far(q, k, v, mask, bias),
+        **factors(scale, bias is not None), **seen_arguments(mask, bias, lengths, left, right, scale), **sizes, **pieces(width),
+        **({} if keep else dict.fromkeys(KEPT)),
     )  # fmt: skip
 
 
@@ -196,9 +215,9 @@ def forward_packed(
         (blocks, heads, 1),
         outputs, like=q, fill=0, q_ptr=q, k_ptr=k, v_ptr=v, q_offsets_ptr=q_offsets, k_offsets_ptr=k_offsets,
         q_steps=packed_steps(q), k_steps=packed_steps(k), v_steps=packed_steps(v),
-        out_steps=(0, width, heads * width), lse_steps=(0, queries, 1),
+        out_steps=(0, width, heads * width), row_steps=(0, queries, 1),
         sequences=count, n_queries=queries, n_keys=keys, group=heads // max(kv_heads, 1),
-        BATCHED=False, ALIKE=False, FAR=far(q, k, v), POSITIVE=scale > 0,
-        **seen_arguments(None, None, None, left, right, scale), **sizes, **pieces(width),
-        **({} if keep else {"lse_ptr": None}),
+        BATCHED=False, ALIKE=False, FAR=far(q, k, v),
+        **factors(scale, False), **seen_arguments(None, None, None, left, right, scale), **sizes, **pieces(width),
+        **({} if keep else dict.fromkeys(KEPT)),
     )  # fmt: skip

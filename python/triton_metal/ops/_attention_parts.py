@@ -6,6 +6,7 @@ instruction: log2(e) is in ``scale_2``, and `biases` multiplies by it.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import triton_metal as triton
@@ -16,6 +17,10 @@ from ._arrays import Array, contiguous, is_mlx, is_whole, size_of, strides
 LOG2_E = 1.4426950408889634
 #: The highest score of no key: the least float32. -inf less this is no NaN, as -inf less -inf is.
 LOWEST = tl.constexpr(-3.4028234663852886e38)
+#: From this size on, float32 has scores to base 2 in steps of 32: see `factor_of`.
+COARSE = tl.constexpr(2.0**28)
+#: A weight is at most 2 to this, relative to the rounded highest score of its row: half a step below COARSE.
+MOST_ABOVE = tl.constexpr(8.0)
 Steps = tuple[int, ...]
 
 
@@ -145,6 +150,33 @@ def products(x, y, B: tl.constexpr):
 
 
 @triton.jit
+def factor_of(top, scale_2, power, limit):
+    """What multiplies the scores of rows with these highest products, which is positive: `scale_2`, or a power of two from `limit` on.
+
+    A weight is 2^(product · factor - highest), in one fma: its product is not rounded, while the highest score is, by up to
+    half a step of float32. All weights of a row have this in common, so that it does no harm until it is a large number. From 2^28 on it may be 16
+    or more; but a product with a power of two is not rounded. Neighbours then are at least 16 apart, and none but the highest
+    weigh anything: `power` is the next one from `scale_2` on, so that they stay as far apart, and larger scores stay larger.
+    """
+    return tl.where(tl.abs(top) < limit, scale_2, power)
+
+
+@triton.jit
+def weights_again(dots, bias, highest, share, scale_2, power, see, POSITIVE: tl.constexpr):
+    """The weights of the forward pass from products that are the same numbers there; a limit keeps those finite that are not."""
+    if POSITIVE:
+        factor = tl.where(tl.abs(highest) < COARSE, scale_2, power)
+        scores = tl.minimum(dots * factor - highest, MOST_ABOVE)
+    else:
+        scores = dots * scale_2
+        if bias is not None:
+            scores += bias
+        # The scores are rounded here as they were there, before the highest is taken off.
+        scores = tl.minimum(scores, highest) - highest
+    return tl.where(see, tl.exp2(scores) * share, 0.0)
+
+
+@triton.jit
 def keys_seen(
     start_m, n_keys, behind, ahead, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr,
     BEHIND: tl.constexpr, AHEAD: tl.constexpr,
@@ -236,6 +268,17 @@ def seen_arguments(
         "left": max(left, 0), "right": max(right, 0), "BEHIND": left >= 0, "AHEAD": min(right, 1) + 1,
         "scale_2": scale * LOG2_E,
     }  # fmt: skip
+
+
+def factors(scale: float, biased: bool, limit: bool = True) -> dict[str, Any]:
+    """What `factor_of` and, without the `limit`, `weights_again` take. With a bias, or if larger products are not larger scores,
+    scores are rounded before their maximum is taken.
+    """
+    # Not the nearest float32: what is just below a power of two may be it.
+    power = 2.0 ** max(-126, min(127, math.ceil(math.log2(scale * LOG2_E)))) if scale > 0 else 1.0
+    found = {"POSITIVE": scale > 0 and not biased, "power": power}
+    least = COARSE.value / power
+    return found | ({"limit": least if least < 2.0**128 else math.inf} if limit else {})
 
 
 def far(*arrays: Array | None) -> bool:

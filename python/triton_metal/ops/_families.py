@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from ._decode_family import DECODE
 from ._family import Family
 from ._groups import GROUPS
 from ._product_families import ADD_PARTS, MATMUL, QUANTIZED
+from ._row_family import QUANTIZED_ROWS
 
-FAMILIES: dict[str, Family] = {each.name: each for each in (ADD_PARTS, GROUPS, MATMUL, QUANTIZED)}
+FAMILIES: dict[str, Family] = {
+    each.name: each for each in (ADD_PARTS, DECODE, GROUPS, MATMUL, QUANTIZED, QUANTIZED_ROWS)
+}

@@ -23,6 +23,7 @@ from . import (
     softmaxes,
     sorts,
 )
+from ._choices import forced
 from ._convolving import FILTER_GRADIENT
 from ._problems import numpy_dtype
 
@@ -111,6 +112,20 @@ def _attention(width: int) -> Calls:
     return calls
 
 
+def _parts(width: int) -> Calls:
+    def calls(_: str) -> Iterator[Callable[[], Any]]:
+        for parts in (4, 32, 32768 // width // 2):
+            q, k = _zeros("float32", 1, 1, 1, width), _zeros("float32", 1, 1, parts, width)
+
+            def call(q: np.ndarray = q, k: np.ndarray = k, parts: int = parts) -> None:
+                with forced("decode", (parts, 1)):
+                    attentions.attention_decode(q, k, k)
+
+            yield call
+
+    return calls
+
+
 def _linear_losses(dtype: str) -> Iterator[Callable[[], Any]]:
     for width in (64, 256):
         x, w, labels = _zeros(dtype, 64, width), _zeros(dtype, 64, width), np.zeros(64, np.int32)
@@ -169,8 +184,8 @@ def _both(*calls: Calls) -> Calls:
     return joined
 
 
-def _gradients_of_norms(*counts: int) -> Calls:
-    return _both(*(_rows(_norm_backward, 128, 512, 2048, count=count) for count in counts))
+def _gradients_of_norms(counts: tuple[int, ...], lengths: tuple[int, ...]) -> Calls:
+    return _both(*(_rows(_norm_backward, *lengths, count=count) for count in counts))
 
 
 def _losses(x: np.ndarray) -> Any:
@@ -195,8 +210,9 @@ PROBLEMS: Mapping[str, Calls] = {
     "norm_kernel True": _rows(norms.layer_norm, *_SHORT),
     "norm_kernel False": _rows(norms.rms_norm, *_SHORT),
     "long_norm_kernel": _rows(norms.layer_norm, *_LONG),
-    "norm_backward_kernel": _gradients_of_norms(1, 3),
-    "column_sums_kernel": _gradients_of_norms(64, 1024),
+    "norm_backward_kernel": _gradients_of_norms((1, 64), (128, 512, 2048, 4096)),
+    "column_sums_kernel": _gradients_of_norms((64, 1024), (128, 512)),
+    "column_sums_kernel few": _gradients_of_norms((1, 4, 20), (128,)),
     "row_sums_kernel": _rows(_losses, *_SHORT),
     "long_row_sums_kernel": _rows(_losses, *_LONG),
     "cross_entropy_backward_kernel": _rows(_loss_backward, 128, 512, 1024),
@@ -227,7 +243,11 @@ PROBLEMS: Mapping[str, Calls] = {
     "place_kernel rows many": _rows(lambda x: scans.argmax(x, 1), 16, 32),
     "place_kernel columns": _columns(lambda x: scans.argmax(x, 1), (512, 16), (512, 64), (64, 100)),
     "scan_kernel": _rows(lambda x: scans.cumsum(x, 1), 128, 512, 2048, 8192),
-    "sort_kernel": _rows(lambda x: sorts.sort(x, 1), 128, 512, 2048),
+    "sort_kernel": _rows(lambda x: sorts.sort(x, 1), 32, 128, 512, 2048),
+    "sort_kernel some": _both(
+        _rows(lambda x: sorts.topk(x, 8, axis=1), 64, 512, 2048),
+        _rows(lambda x: sorts.topk(x, 32, axis=1), 512),
+    ),
     "take_kernel False": _rows(
         lambda x: indexing.take(x, np.zeros(64, np.int32), 0), 16, 128, 512, 1024
     ),
@@ -250,6 +270,7 @@ PROBLEMS: Mapping[str, Calls] = {
     "attention_kernel 64+": _attention(96),
     "attention_kernel 128": _attention(128),
     "attention_kernel 256": _attention(256),
+    **{f"join_kernel {width}": _parts(width) for width in (16, 32, 64, 128, 256)},
     "scaled_matmul_kernel e2m1:e2m1": _scaled("mxfp4", "mxfp4"),
     "scaled_matmul_kernel e4m3:e4m3": _scaled("mxfp8", "mxfp8"),
     "scaled_matmul_kernel fp16:e2m1": _scaled("float16", "mxfp4"),

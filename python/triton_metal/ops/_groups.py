@@ -98,9 +98,22 @@ def _column_sums(arguments: Arguments, grid: Sequence[int]) -> Seen:
     """Those of norms; matrix products have a kernel of the same name."""
     if "BLOCK_COLS" not in arguments:
         return NONE
-    tile = arguments["BLOCK_ROWS"] * arguments["BLOCK_COLS"]
-    steps = -(-arguments["n_rows"] // arguments["BLOCK_ROWS"])
-    return Seen("float32", tile, steps, _bytes(arguments["x_ptr"]))
+    rows, block = arguments["n_rows"], arguments["BLOCK_ROWS"]
+    kind = "float32 few" if rows < block else "float32"
+    tile = min(rows, block) * arguments["BLOCK_COLS"]
+    return Seen(kind, tile, -(-rows // block), _bytes(arguments["x_ptr"]))
+
+
+def _sorted(arguments: Arguments, grid: Sequence[int]) -> Seen:
+    """Steps are the stages of a sorting network; where a part is kept, that is sorted, and each half of the others merged into it."""
+    x = arguments["x_ptr"]
+    if x is None:
+        return NONE
+    kept = arguments["KEPT"].bit_length() - 1
+    stages = kept * (kept + 1) // 2
+    some = arguments["KEPT"] < arguments["BLOCK"]
+    tile = arguments["BLOCK"] * arguments["ROWS"]
+    return Seen(_name(x) + " some" * some, tile, stages + (kept + 1) * some, _bytes(x))
 
 
 def _taken(arguments: Arguments, grid: Sequence[int]) -> Seen:
@@ -159,6 +172,12 @@ def _attention(arguments: Arguments, grid: Sequence[int]) -> Seen:
     return Seen(wide, tile, max(1, steps), read)
 
 
+def _joined(arguments: Arguments, grid: Sequence[int]) -> Seen:
+    """The parts of a query's keys."""
+    tile = arguments["PARTS"] * arguments["BLOCK"]
+    return Seen(str(arguments["BLOCK"]), tile, 1, _bytes(arguments["acc_ptr"]))
+
+
 def _logits(arguments: Arguments, grid: Sequence[int]) -> Seen:
     x = arguments["hidden_ptr"]
     tile = arguments["BLOCK_ROWS"] * arguments["BLOCK_CLASSES"]
@@ -194,7 +213,7 @@ KERNELS: Mapping[str, tuple[Reader, tuple[str, ...]]] = {
     "norm_kernel": (_rows("x_ptr", "CENTRE"), _with(False, True)),
     "long_norm_kernel": (_rows("x_ptr"), DTYPES),
     "norm_backward_kernel": (_norm_gradients, DTYPES),
-    "column_sums_kernel": (_column_sums, ("float32",)),
+    "column_sums_kernel": (_column_sums, ("float32", "float32 few")),
     "row_sums_kernel": (_rows("logits_ptr"), DTYPES),
     "long_row_sums_kernel": (_rows("logits_ptr"), DTYPES),
     "cross_entropy_backward_kernel": (_rows("logits_ptr"), DTYPES),
@@ -203,7 +222,7 @@ KERNELS: Mapping[str, tuple[Reader, tuple[str, ...]]] = {
     "centred_kernel": (_reduced, _with(*_FORMS[:3])),
     "place_kernel": (_reduced, _with(*_FORMS)),
     "scan_kernel": (_rows("x_ptr"), DTYPES),
-    "sort_kernel": (_rows("x_ptr"), DTYPES),
+    "sort_kernel": (_sorted, (*DTYPES, *_with("some"))),
     "take_kernel": (_taken, _with(False)),
     "vector_along_rows_kernel": (_vector, _with("even", "ragged")),
     "vector_along_columns_kernel": (_vector, _with("even", "ragged")),
@@ -215,6 +234,7 @@ KERNELS: Mapping[str, tuple[Reader, tuple[str, ...]]] = {
     ),
     "filter_gradient_kernel": (_filter_gradient, _with("tile", "flat")),
     "attention_kernel": (_attention, _with("32", "64", "64+", "128", "256")),
+    "join_kernel": (_joined, ("16", "32", "64", "128", "256")),
     "scaled_matmul_kernel": (_scaled, ("e2m1:e2m1", "e4m3:e4m3", "fp16:e2m1")),
 }
 #: Those on simdgroup matrices.

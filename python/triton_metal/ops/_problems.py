@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from . import matmuls, quantized
+from . import attentions, matmuls, quantized
 from ._choices import Config, forced
 
 #: The kernel's name, what is to be chosen for the launch, and the call.
@@ -81,8 +81,26 @@ def _quantized(kind: str, config: Config, steps: int) -> Problem:
     )
 
 
+def _decode(kind: str, config: Config, steps: int) -> Problem:
+    dtype, width = kind.split()
+    q, k = (np.zeros((1, 1, rows, int(width)), numpy_dtype(dtype)) for rows in (1, steps))
+
+    def call() -> None:
+        with forced("groups", (0,)):
+            attentions.attention_decode(q, k, k)
+
+    return "decode_kernel", (1, *config), call
+
+
+def _quantized_rows(kind: str, config: Config, steps: int) -> Problem:
+    _, _, call = _quantized(kind, (1, 0, 32 * config[0], 0), steps)
+    return "vector_times_kernel", config, call
+
+
 PROBLEMS: dict[str, Callable[[str, Config, int], Problem]] = {
     "add_parts": _add_parts,
+    "decode": _decode,
     "matmul": _matmul,
     "quantized": _quantized,
+    "quantized_rows": _quantized_rows,
 }

@@ -37,7 +37,8 @@ class AddParts(Family):
 
 ADD_PARTS = AddParts()
 
-_BYTES = {"int8": 1, "float16": 2, "bfloat16": 2, "float32": 4}
+#: The bytes of a number.
+BYTES = {"int8": 1, "float16": 2, "bfloat16": 2, "float32": 4}
 
 
 def _warps(area: int, least: int, most: int) -> list[int]:
@@ -169,7 +170,7 @@ class MatrixProducts(Family):
                 ended = self._with_ends(kind, entry, not whole, n % 16 != 0)
                 first = _part(ended, programs, k, block_k, parts, read, m * n * batch, out_bytes)
                 # What was counted stores numbers of the operands' dtype, or int32.
-                wider = (out_bytes if parts == 1 else 4) / (4 if dtype == "int8" else _BYTES[dtype])
+                wider = (out_bytes if parts == 1 else 4) / (4 if dtype == "int8" else BYTES[dtype])
                 launches = [first._replace(near=(near[0] * wider, near[1]))]
                 if parts > 1:
                     launches.append(
@@ -256,6 +257,15 @@ def _part(
 MATMUL = MatrixProducts()
 
 
+def bytes_read(mode: str, dtype: str, sizes: tuple[int, ...]) -> int:
+    """The bytes of the operands of a product with a quantised matrix."""
+    m, n, k, batch, group = sizes
+    number, bits = BYTES[dtype], 8 if mode in ("affine8", "mxfp8") else 4
+    # Scales and biases of the dtype, or one byte.
+    scales = 2 * number if mode.startswith("affine") else 1
+    return batch * (m * k * number + n * k * bits // 8 + n * k // group * scales)
+
+
 class QuantizedProducts(Family):
     """Products of more than a few rows with a quantised matrix.
 
@@ -296,10 +306,8 @@ class QuantizedProducts(Family):
     def candidates(self, kind: str, sizes: tuple[int, ...]) -> Iterator[Candidate]:
         m, n, k, batch, group = sizes
         mode, dtype, _ = kind.split()
-        number, bits = _BYTES[dtype], 8 if mode in ("affine8", "mxfp8") else 4
-        # Scales and biases of the dtype, or one byte.
-        scales = 2 * number if mode.startswith("affine") else 1
-        memory = batch * ((m * k + m * n) * number + n * k * bits // 8 + n * k // group * scales)
+        number, bits = BYTES[dtype], 8 if mode in ("affine8", "mxfp8") else 4
+        memory = bytes_read(mode, dtype, sizes) + batch * m * n * number
         usual = cdiv(m, 64) * cdiv(n, 64) * batch
         for entry in self.entries(kind):
             if not self.fits(kind, entry.config, group):
@@ -322,7 +330,7 @@ class QuantizedProducts(Family):
         m, n, k, _, group = sizes
         mode, dtype, way = kind.split()
         block_m, block_n, block_k, _ = config
-        number, bits = _BYTES[dtype], 8 if mode in ("affine8", "mxfp8") else 4
+        number, bits = BYTES[dtype], 8 if mode in ("affine8", "mxfp8") else 4
         scale, scales = (number, 2) if mode.startswith("affine") else (1, 1)
         rows, columns, length = (block_n, block_k, k) if way == "t" else (block_k, block_n, n)
         near = far = 0.0

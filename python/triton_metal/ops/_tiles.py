@@ -14,6 +14,7 @@ import triton_metal as triton
 from ._arrays import Array
 from ._choices import has_tensor_operations
 from ._product_families import MATMUL, QUANTIZED
+from ._row_family import COLUMNS, QUANTIZED_ROWS, ROWS
 
 #: As many programs as keep the cores of a large chip busy; with fewer, K is split.
 PROGRAMS = 64
@@ -104,13 +105,19 @@ def vector_tile(along_rows: bool, rows: int, itemsize: int, aligned: bool) -> Ve
 QUANTIZED_VECTOR_ROWS = 6
 
 
-def quantized_vector_tile(bits: int, transpose: bool) -> tuple[int, int]:
-    """Columns and numbers of K of a program of one SIMD-group.
+def quantized_vector_tile(
+    like: Array, mode: str, bits: int, dtype: str, transpose: bool, m: int, n: int, k: int, batch: int, group: int
+) -> tuple[int, int, int]:  # fmt: skip
+    """Columns and numbers of K of a program of a few rows, and its SIMD-groups.
 
     Where rows of the matrix lie along K, a thread takes two words of four columns, as MLX's do; else a thread
     has 32 neighbours of a row, which are of one group.
     """
-    return (4, 2 * 32 * 32 // bits) if transpose else (32, 32)
+    if transpose:
+        return 4, 2 * 32 * 32 // bits, 1
+    kind = QUANTIZED.kind(mode, bits, dtype, False)
+    (warps,) = QUANTIZED_ROWS.choose(like, kind, m, n, k, batch, group)
+    return COLUMNS, ROWS * warps, warps
 
 
 def quantized_tile(

@@ -17,6 +17,7 @@ from ._arrays import (
     contiguous,
     dtype_name,
     framework,
+    full,
     is_mlx,
     is_torch,
     is_whole,
@@ -49,25 +50,34 @@ _PACKED = "Tensor q, Tensor k, Tensor v, Tensor q_offsets, Tensor k_offsets, int
 
 def _compute(*arguments: Any, keep: bool = True) -> tuple[Array, ...]:
     *given, few = arguments
-    return (decode if few else forward)(*given, keep=keep)
+    if not few:
+        return forward(*given, keep=keep)
+    # The gradient computes what is kept, as its scores must be the same numbers, and these kernels add them up in another order.
+    kept = [full((0,), 0, "float32", given[0]) for _ in range(2 * keep)]
+    return (*decode(*given), *kept)
 
 
-def _gradient(kept: Any, dout: Array | None, _: Any) -> dict[str, Array]:
+def _gradient(kept: Any, dout: Array | None, *_: Any) -> dict[str, Array]:
     if dout is None:
         return {}
+    highest, share = kept.highest, kept.share
+    if kept.few:
+        _, highest, share = _ATTENTION(
+            kept.q, kept.k, kept.v, kept.mask, kept.bias, kept.lengths, kept.left, kept.right, kept.scale, False,
+        )  # fmt: skip
     found = _BACKWARD(
-        dout, kept.q, kept.k, kept.v, kept.out, kept.lse, kept.mask, kept.bias, kept.lengths,
+        dout, kept.q, kept.k, kept.v, kept.out, highest, share, kept.mask, kept.bias, kept.lengths,
         kept.left, kept.right, kept.scale, "bias" in kept.needs,
     )  # fmt: skip
     names = ("q", "k", "v", "bias") if "bias" in kept.needs else ("q", "k", "v")
     return dict(zip(names, found, strict=False))
 
 
-def _gradient_packed(kept: Any, dout: Array | None, _: Any) -> dict[str, Array]:
+def _gradient_packed(kept: Any, dout: Array | None, *_: Any) -> dict[str, Array]:
     if dout is None:
         return {}
     found = _BACKWARD_PACKED(
-        dout, kept.q, kept.k, kept.v, kept.out, kept.lse, kept.q_offsets, kept.k_offsets,
+        dout, kept.q, kept.k, kept.v, kept.out, kept.highest, kept.share, kept.q_offsets, kept.k_offsets,
         kept.left, kept.right, kept.scale,
     )  # fmt: skip
     return dict(zip(("q", "k", "v"), found, strict=True))
@@ -78,22 +88,22 @@ def _like(*arrays: Array) -> list[Any]:
 
 
 def _results_of_backward(dout: Any, q: Array, k: Array, v: Array, *rest: Any) -> list[Any]:
-    bias, of_bias = rest[3], rest[-1]
+    bias, of_bias = rest[4], rest[-1]
     return [*_like(q, k, v), *(_like(bias) if of_bias else [((0,), "float32")])]
 
 
 _BACKWARD = Operator(
-    "attention_backward(Tensor dout, Tensor q, Tensor k, Tensor v, Tensor out, Tensor lse, Tensor? mask, Tensor? bias, "
-    "Tensor? lengths, int left, int right, float scale, bool of_bias) -> (dq, dk, dv, dbias)",
+    "attention_backward(Tensor dout, Tensor q, Tensor k, Tensor v, Tensor out, Tensor highest, Tensor share, "
+    "Tensor? mask, Tensor? bias, Tensor? lengths, int left, int right, float scale, bool of_bias) -> (dq, dk, dv, dbias)",
     backward,
     _results_of_backward,
 )
 _ATTENTION = Operator(
-    f"attention({_DENSE}, bool few) -> (out, lse)",
+    f"attention({_DENSE}, bool few) -> (out, highest, share)",
     _compute,
-    lambda q, *_: [*_like(q), (tuple(q.shape[:3]), "float32")],
+    lambda q, *rest: [*_like(q), *[((0,) if rest[-1] else tuple(q.shape[:3]), "float32")] * 2],
     _gradient,
-    keeps="q k v mask bias lengths out lse",
+    keeps="q k v mask bias lengths out highest share",
 )
 _ATTENTION_ONLY = Operator(
     f"attention_only({_DENSE}, bool few) -> (out)",
@@ -101,17 +111,17 @@ _ATTENTION_ONLY = Operator(
     lambda q, *_: _like(q),
 )
 _BACKWARD_PACKED = Operator(
-    "attention_varlen_backward(Tensor dout, Tensor q, Tensor k, Tensor v, Tensor out, Tensor lse, Tensor q_offsets, "
-    "Tensor k_offsets, int left, int right, float scale) -> (dq, dk, dv)",
+    "attention_varlen_backward(Tensor dout, Tensor q, Tensor k, Tensor v, Tensor out, Tensor highest, "
+    "Tensor share, Tensor q_offsets, Tensor k_offsets, int left, int right, float scale) -> (dq, dk, dv)",
     backward_packed,
     lambda dout, q, k, v, *_: _like(q, k, v),
 )
 _VARLEN = Operator(
-    f"attention_varlen({_PACKED}) -> (out, lse)",
+    f"attention_varlen({_PACKED}) -> (out, highest, share)",
     forward_packed,
-    lambda q, *_: [*_like(q), ((q.shape[1], q.shape[0]), "float32")],
+    lambda q, *_: [*_like(q), *[((q.shape[1], q.shape[0]), "float32")] * 2],
     _gradient_packed,
-    keeps="q k v q_offsets k_offsets out lse",
+    keeps="q k v q_offsets k_offsets out highest share",
 )
 _VARLEN_ONLY = Operator(
     f"attention_varlen_only({_PACKED}) -> (out)",
@@ -122,7 +132,7 @@ _PAGED = Operator(
     "paged_attention(Tensor q, Tensor k_pages, Tensor v_pages, Tensor page_table, Tensor lengths, int left, int right, "
     "float scale) -> (out)",
     lambda q, k, v, table, lengths, left, right, scale: decode(
-        q, k, v, None, None, lengths, left, right, scale, False, table
+        q, k, v, None, None, lengths, left, right, scale, table
     ),
     lambda q, *_: _like(q),
 )

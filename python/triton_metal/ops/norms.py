@@ -174,7 +174,8 @@ def _backward(
     dtypes = {"dweight_ptr": weight_dtype, "dbias_ptr": bias_dtype}
     wanted = {name: dtype for name, dtype in dtypes.items() if dtype}
     absent = {name: None for name in dtypes if name not in wanted}
-    programs = min(PROGRAMS, triton.cdiv(n_rows, 4)) if wanted else n_rows
+    # Each has a part of the sums over rows, of which the second launch reads 32 at once.
+    programs = min(PROGRAMS, max(triton.cdiv(n_rows, 4), min(n_rows, 32))) if wanted else n_rows
     parts = dict.fromkeys(wanted, ((programs, n_cols), "float32"))
     given = _contiguous(dy=dy, dtotal=dtotal, x=x, weight=weight)
     outputs = {"dx_ptr": (x.shape, dtype_name(x))}

@@ -188,7 +188,9 @@ def _multiplied(
     }
     outputs = {"out_ptr": (shape, dtype)}
     if m <= QUANTIZED_VECTOR_ROWS:
-        block_n, block_k = quantized_vector_tile(bits, transpose)
+        block_n, block_k, warps = quantized_vector_tile(
+            x, mode, bits, dtype, transpose, m, n, k, batch, group
+        )
         kernel, more = vector_times_kernel, {}
         if transpose:
             kernel = byte_vector_kernel if bits == 8 else word_vector_kernel
@@ -200,7 +202,7 @@ def _multiplied(
             MODE=mode,
             BLOCK_N=block_n,
             BLOCK_K=block_k,
-            num_warps=1,  # a thread's share of a tile is the kernel's own
+            num_warps=warps,  # a thread's share of a tile is the kernel's own
             **more,
             **arguments,
         )

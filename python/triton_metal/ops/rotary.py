@@ -49,27 +49,27 @@ def rotary_kernel(
         sine = tl.load(sin_ptr + entry, mask=mask, other=0.0).to(tl.float32)
     if INVERSE:
         sine = -sine
-    for each in range(HEADS):
-        head = tl.program_id(1) * HEADS + each
+    opposite = -sine
+    head_0 = tl.program_id(1) * HEADS
+    for head in range(head_0, tl.minimum(head_0 + HEADS, n_heads)):
         row = (head // inner).to(tl.int64) * length + time
         first = (row * inner + head % inner) * SIZE
-        inside = mask & (head < n_heads)
         if NEIGHBOURS:
             at = pair[:, None] * 2 + tl.arange(0, 2)[None, :]
-            a, b = tl.split(tl.load(x_ptr + first + at, mask=inside[:, None], other=0.0))
+            a, b = tl.split(tl.load(x_ptr + first + at, mask=mask[:, None], other=0.0))
             a, b = a.to(tl.float32), b.to(tl.float32)
-            y = tl.join(a * cosine - b * sine, a * sine + b * cosine).to(y_ptr.dtype.element_ty)
-            tl.store(y_ptr + first + at, y, mask=inside[:, None])
+            y = tl.join(a * cosine + b * opposite, a * sine + b * cosine).to(y_ptr.dtype.element_ty)
+            tl.store(y_ptr + first + at, y, mask=mask[:, None])
         else:
-            a = tl.load(x_ptr + first + pair, mask=inside, other=0.0).to(tl.float32)
-            b = tl.load(x_ptr + first + HALF + pair, mask=inside, other=0.0).to(tl.float32)
-            y = (a * cosine - b * sine).to(y_ptr.dtype.element_ty)
-            tl.store(y_ptr + first + pair, y, mask=inside)
+            a = tl.load(x_ptr + first + pair, mask=mask, other=0.0).to(tl.float32)
+            b = tl.load(x_ptr + first + HALF + pair, mask=mask, other=0.0).to(tl.float32)
+            y = (a * cosine + b * opposite).to(y_ptr.dtype.element_ty)
+            tl.store(y_ptr + first + pair, y, mask=mask)
             y = (a * sine + b * cosine).to(y_ptr.dtype.element_ty)
-            tl.store(y_ptr + first + HALF + pair, y, mask=inside)
+            tl.store(y_ptr + first + HALF + pair, y, mask=mask)
         if REST > 0:
             at = 2 * HALF + tl.arange(0, REST)
-            there = (at < SIZE) & (head < n_heads)
+            there = at < SIZE
             tl.store(y_ptr + first + at, tl.load(x_ptr + first + at, mask=there), mask=there)
 
 

@@ -52,22 +52,23 @@ def uneven_softmax_kernel(
     y_ptr += tl.program_id(0).to(tl.int64) * length
     thread = tl.arange(0, UNIT)[:, None]
     xs, places, masks = (), (), ()
-    highest = tl.full((UNIT,), -float("inf"), tl.float32)
-    before = 0
+    highest, before = None, 0
     for i in tl.static_range(len(WIDTHS)):
         LAST: tl.constexpr = i == len(WIDTHS) - 1
         at = before + thread * WIDTHS[i] + tl.arange(0, WIDTHS[i])[None, :]
         mask = at < length if LAST else None
         x = tl.load(x_ptr + at, mask=mask, other=-float("inf") if LAST else None).to(tl.float32)
-        highest = tl.maximum(highest, tl.max(x, axis=1))
+        own = tl.max(x, axis=1)
+        highest = own if highest is None else tl.maximum(highest, own)
         xs, places, masks = xs + (x,), places + (at,), masks + (mask,)
         before += UNIT * WIDTHS[i]
     top = tl.max(highest, axis=0)
-    total, kept = tl.zeros((UNIT,), tl.float32), ()
+    total, kept = None, ()
     for i in tl.static_range(len(WIDTHS)):
         x = xs[i] - top
         numerator = tl.exp(x)
-        total += tl.sum(numerator, axis=1)
+        own = tl.sum(numerator, axis=1)
+        total = own if total is None else total + own
         kept = kept + (x if LOG else numerator,)
     total = tl.sum(total, axis=0)
     for i in tl.static_range(len(WIDTHS)):

@@ -9,18 +9,22 @@
 
 namespace triton_metal::graph {
 
-namespace {
-
 using Groups = std::vector<Window::Group>;
 
 bool isCut(const Window::Group &group) { return group.length() != group.size; }
 
-size_t cutsOf(const Groups &groups) {
-  return static_cast<size_t>(std::count_if(groups.begin(), groups.end(), isCut));
-}
-
 bool isSame(const Window::Group &a, const Window::Group &b) {
   return a.axes == b.axes && a.size == b.size && a.low == b.low && a.high == b.high;
+}
+
+bool areSame(const Groups &a, const Groups &b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), isSame);
+}
+
+namespace {
+
+size_t cutsOf(const Groups &groups) {
+  return static_cast<size_t>(std::count_if(groups.begin(), groups.end(), isCut));
 }
 
 /// The coordinates that all values have: those of the box with the most, and an axis each for what
@@ -63,9 +67,9 @@ std::optional<Parts> boxIn(const Box &box, const Groups &frame) {
   return Parts{mx::reshape(box.inside, inside), mx::reshape(box.outside, outside)};
 }
 
-/// A mask in a frame: true inside, and on the outside either true or false everywhere.
-std::optional<Parts> maskIn(const std::vector<Affine> &conditions, const Groups &frame,
-                            const Extents &extents) {
+/// The coordinates of the frame where all conditions hold, where each cuts one of them or none.
+std::optional<Groups> heldIn(const std::vector<Affine> &conditions, const Groups &frame,
+                             const Extents &extents) {
   Groups cut = frame;
   for (Window::Group &group : cut)
     group.low = 0, group.high = group.size;
@@ -89,9 +93,15 @@ std::optional<Parts> maskIn(const std::vector<Affine> &conditions, const Groups 
       return std::nullopt;
     limit(*found, condition.constant, condition.steps[found->axes.back()]);
   }
-  for (size_t i = 0; i < frame.size(); ++i)
-    if (!isSame(cut[i], frame[i]))
-      return std::nullopt;
+  return cut;
+}
+
+/// A mask in a frame: true inside, and on the outside either true or false everywhere.
+std::optional<Parts> maskIn(const std::vector<Affine> &conditions, const Groups &frame,
+                            const Extents &extents) {
+  std::optional<Groups> cut = heldIn(conditions, frame, extents);
+  if (!cut || !areSame(*cut, frame))
+    return std::nullopt;
   mx::Shape ones(frame.size(), 1);
   return Parts{mx::reshape(mx::array(true), ones), mx::reshape(mx::array(false), ones)};
 }
@@ -233,6 +243,19 @@ std::optional<Value> reducedBox(const Value &value, const std::string &combiner,
   if (cutsOf(left.groups) == 0)
     return Value::of(type, extents, toTile(left, extents), value.isKnown());
   return Value::of(type, extents, std::move(left), value.isKnown());
+}
+
+bool holdsInside(const Value &condition, const Groups &groups, const Extents &extents) {
+  if (condition.constant())
+    return *condition.constant() != 0;
+  if (!condition.conditions())
+    return false;
+  std::optional<Groups> held =
+      heldIn(*aligned(condition, extents.size()).conditions(), groups, extents);
+  return held && std::equal(groups.begin(), groups.end(), held->begin(),
+                            [](const Window::Group &wanted, const Window::Group &own) {
+                              return own.low <= wanted.low && own.high >= wanted.high;
+                            });
 }
 
 std::optional<mx::array> insideOf(const Box &box, const Groups &groups) {

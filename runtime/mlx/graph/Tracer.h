@@ -194,6 +194,8 @@ private:
   /// The product of a dot whose operands no step before decides; nothing for others.
   std::optional<Value> independentProduct(const RaisedLoop &loop, const LoopGroup &group,
                                           size_t operation);
+  /// Which programs take a step at all; null where all do.
+  static std::optional<Value> entered(const RaisedLoop &loop);
   /// What a value is when its program leaves the loop.
   Value lastOf(const RaisedLoop &loop, const Value &initial, const Value &later) const;
   Value neutralOutside(const RaisedLoop &loop, const Value &value, const std::string &combiner);
@@ -225,6 +227,9 @@ private:
                int rows, int columns) const;
   /// The number, if the launch alone decides it.
   std::optional<float> numberOf(const ScalarKey &key, const Type &type) const;
+  /// An RMS norm or a layer norm along the last axis, whose last operation this is: the product
+  /// with 1 / sqrt(...), its rounding to 16 bits, or what multiplies by a weight or adds a bias.
+  std::optional<Value> normOf(const Operation &op, const Value &plain);
 
   // Sums of products as convolutions; nothing for others.
   friend class FactorReader;

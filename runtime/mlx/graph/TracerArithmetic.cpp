@@ -2,6 +2,7 @@
 
 #include "runtime/mlx/graph/Box.h"
 #include "runtime/mlx/graph/Functions.h"
+#include "runtime/mlx/graph/Producers.h"
 #include "runtime/mlx/graph/Tracer.h"
 
 #include "mlx/ops.h"
@@ -9,7 +10,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <unordered_map>
 
 namespace triton_metal::graph {
 
@@ -38,8 +38,10 @@ void Tracer::runElementwise(const Operation &op) {
                        return mx::where(mx::isnan(x), ofNan, held);
                      }));
   }
+  // The gradient of a square is one product.
+  bool isSquare = op.name == "arith.mulf" && op.operands[0] == op.operands[1];
   Value result = applied(type, values, [&](const Arrays &arrays) {
-    mx::array result = found->second(arrays);
+    mx::array result = isSquare ? mx::square(arrays[0]) : found->second(arrays);
     return result.dtype() == type.dtype() ? result : mx::astype(result, type.dtype());
   });
   std::optional<Value> raised;
@@ -47,6 +49,8 @@ void Tracer::runElementwise(const Operation &op) {
     raised = softmaxOf(op, result);
   if (!raised && type.shape.size() == 2 && type.isFloat())
     raised = attentionAt(op);
+  if (!raised)
+    raised = normOf(op, result);
   setResult(op, raised ? *raised : result);
 }
 
@@ -379,8 +383,10 @@ void Tracer::runCast(const Operation &op) {
         op, Value::of(to, value.extents(),
                       Affine::of(op.name == "arith.extsi" ? -truth : truth, value.rank())));
   }
-  setResult(op, applied(to, {value},
-                        [&](const Arrays &arrays) { return converted(op, from, to, arrays[0]); }));
+  Value result = applied(to, {value},
+                         [&](const Arrays &arrays) { return converted(op, from, to, arrays[0]); });
+  std::optional<Value> raised = normOf(op, result);
+  setResult(op, raised ? *raised : result);
 }
 
 void Tracer::runBitcast(const Operation &op) {
@@ -402,73 +408,12 @@ void Tracer::runBitcast(const Operation &op) {
 }
 
 void Tracer::runExternal(const Operation &op) {
-  static const std::unordered_map<std::string, std::string> names = {
-      {"acos", "math.acos"},
-      {"acosh", "math.acosh"},
-      {"asin", "math.asin"},
-      {"asinh", "math.asinh"},
-      {"atan", "math.atan"},
-      {"atan2", "math.atan2"},
-      {"atanh", "math.atanh"},
-      {"ceil", "math.ceil"},
-      {"copysign", "math.copysign"},
-      {"cos", "math.cos"},
-      {"cosh", "math.cosh"},
-      {"erf", "math.erf"},
-      {"exp", "math.exp"},
-      {"exp2", "math.exp2"},
-      {"expm1", "math.expm1"},
-      {"fabs", "math.absf"},
-      {"floor", "math.floor"},
-      {"fma", "math.fma"},
-      {"log", "math.log"},
-      {"log10", "math.log10"},
-      {"log1p", "math.log1p"},
-      {"log2", "math.log2"},
-      {"pow", "math.powf"},
-      {"rint", "math.roundeven"},
-      {"nearbyint", "math.roundeven"},
-      {"round", "math.round"},
-      {"rsqrt", "math.rsqrt"},
-      {"sin", "math.sin"},
-      {"sinh", "math.sinh"},
-      {"sqrt", "math.sqrt"},
-      {"tan", "math.tan"},
-      {"tanh", "math.tanh"},
-      {"trunc", "math.trunc"},
-      {"fmod", "arith.remf"},
-      {"fmax", "arith.maxnumf"},
-      {"fmin", "arith.minnumf"},
-      {"abs", "math.absi"},
-      {"fdiv_rn", "arith.divf"},
-      {"ddiv_rn", "arith.divf"},
-      {"fsqrt_rn", "math.sqrt"},
-      {"dsqrt_rn", "math.sqrt"},
-      {"fadd_rn", "arith.addf"},
-      {"dadd_rn", "arith.addf"},
-      {"fmul_rn", "arith.mulf"},
-      {"dmul_rn", "arith.mulf"},
-      {"clz", "math.ctlz"},
-      {"popc", "math.ctpop"},
-      {"fast_expf", "math.exp"},
-      {"fast_logf", "math.log"},
-      {"fast_sinf", "math.sin"},
-      {"fast_cosf", "math.cos"},
-      {"fast_log2f", "math.log2"},
-      {"fast_powf", "math.powf"},
-      {"umulhi", "tt.mulhiui"},
-  };
-  std::string symbol = op.attributes.at("symbol").get<std::string>();
-  std::string name = symbol;
-  if (name.starts_with("__nv_"))
-    name = name.substr(5);
-  auto found = names.find(name);
-  if (found == names.end() && name.ends_with("f"))
-    found = names.find(name.substr(0, name.size() - 1));
-  if (found == names.end())
-    refuse(op, symbol + " of libdevice cannot become a part of an MLX graph");
+  const std::string &name = nameOf(op);
+  if (name == op.name)
+    refuse(op, op.attributes.at("symbol").get<std::string>() +
+                   " of libdevice cannot become a part of an MLX graph");
   Operation same = op;
-  same.name = found->second;
+  same.name = name;
   runElementwise(same);
 }
 

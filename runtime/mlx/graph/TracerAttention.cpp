@@ -166,6 +166,9 @@ std::optional<Value> Tracer::attentionAt(const Operation &op) {
   std::optional<Visible> visible = visibleOf(*found, rows, columns);
   if (!visible)
     return std::nullopt;
+  // The mask may change where the queries do not.
+  if (visible->axis)
+    ofQueries[*visible->axis] = outer.sizes()[*visible->axis];
   std::optional<Layout> layout = layoutOf(ofQueries, ofKeys, ofValues, steps, visible->axis,
                                           !visible->axis && !visible->offset &&
                                               visible->rows == std::numeric_limits<int>::max());

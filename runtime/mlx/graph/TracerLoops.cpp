@@ -236,6 +236,14 @@ void Tracer::runEach(RaisedLoop &loop, size_t operation) {
   checkSize(op);
 }
 
+std::optional<Value> Tracer::entered(const RaisedLoop &loop) {
+  if (!loop.counts)
+    return std::nullopt;
+  Extents extents(loop.counts->shape().begin(), loop.counts->shape().end());
+  return Value::of({"i1", {}}, extents, mx::greater(*loop.counts, mx::array(int64_t(0), mx::int64)),
+                   true);
+}
+
 Value Tracer::lastOf(const RaisedLoop &loop, const Value &initial, const Value &later) const {
   if (!loop.counts)
     return stepOf(later, loop.axis, loop.size - 1);
@@ -257,10 +265,7 @@ Value Tracer::lastOf(const RaisedLoop &loop, const Value &initial, const Value &
     if (later.buffer() >= 0)
       taken = taken.withBuffer(later.buffer());
   }
-  Extents extents(loop.counts->shape().begin(), loop.counts->shape().end());
-  Value isEntered = Value::of({"i1", {}}, extents,
-                              mx::greater(*loop.counts, mx::array(int64_t(0), mx::int64)), true);
-  return choose(isEntered, taken, initial);
+  return choose(*entered(loop), taken, initial);
 }
 
 void Tracer::runPrevious(RaisedLoop &loop, size_t carried) {

@@ -1,13 +1,11 @@
 // Groups of operations that MLX has one function for.
 
-#include "runtime/mlx/graph/Reductions.h"
+#include "runtime/mlx/graph/Producers.h"
 #include "runtime/mlx/graph/Tracer.h"
 
 #include "mlx/ops.h"
 
-#include <algorithm>
 #include <limits>
-#include <string_view>
 
 namespace triton_metal::graph {
 
@@ -21,23 +19,11 @@ std::optional<Value> Tracer::softmaxOf(const Operation &op, const Value &plain) 
   const Type &type = resultType(op);
   int64_t last = static_cast<int64_t>(type.shape.size()) - 1;
 
-  /// The reduction of `source` along the last axis that a tile repeats.
-  auto isReduction = [&](int number, int source, std::initializer_list<std::string_view> names) {
-    const Operation *made = program.producer(number);
-    bool isSpread = last == 0;
-    while (made && (made->name == "tt.broadcast" || made->name == "tt.splat" ||
-                    (made->name == "tt.expand_dims" && made->integer("axis") == last))) {
-      isSpread |= made->name == "tt.expand_dims";
-      made = program.producer(made->operands[0]);
-    }
-    return made && isSpread && made->name == "tt.reduce" && made->operands[0] == source &&
-           made->operands.size() == 1 && made->integer("axis") == last &&
-           std::find(names.begin(), names.end(), combinerOf(*made)) != names.end();
-  };
+  Producers producers(program, last);
   int source = difference->operands[0];
   if (last < 0 || get(source).type().shape != type.shape ||
-      !isReduction(op.operands[1], op.operands[0], {"arith.addf"}) ||
-      !isReduction(difference->operands[1], source, {"arith.maxnumf", "arith.maximumf"}))
+      producers.reduced(op.operands[1], {"arith.addf"}) != op.operands[0] ||
+      producers.reduced(difference->operands[1], {"arith.maxnumf", "arith.maximumf"}) != source)
     return std::nullopt;
 
   const Value &x = get(source);

@@ -51,6 +51,12 @@ void Tracer::runRescaled(RaisedLoop &loop, const RescaledSums &sums) {
   // so.
   mx::array none = mx::astype(mx::array(-std::numeric_limits<float>::infinity()), last.dtype());
   mx::array taken = mx::where(mx::equal(first, none), none, last);
+  // Programs that take no step need numbers, too: NaN times 0 would be in their gradients.
+  if (std::optional<Value> isEntered = entered(loop)) {
+    Value condition = aligned(*isEntered, extents.size());
+    taken = mx::where(condition.array(), taken, mx::array(0.0f, taken.dtype()));
+    extents = join(extents, condition.extents());
+  }
   set(maximum.results[0], Value::of(type, extents, taken, isKnown));
   // The sums of the steps before are scaled once, from the first maximum to the last.
   for (size_t i : sums.allCarried)
@@ -104,12 +110,8 @@ void Tracer::addUp(RaisedLoop &loop, const RescaledSums::Sum &sum) {
         Value::of(initial.type(), extents, mx::add(aligned(faded, extents.size()).array(), all),
                   faded.isKnown() && part.isKnown());
   }
-  if (loop.counts) {
-    Extents extents(loop.counts->shape().begin(), loop.counts->shape().end());
-    Value isEntered = Value::of({"i1", {}}, extents,
-                                mx::greater(*loop.counts, mx::array(int64_t(0), mx::int64)), true);
-    result = choose(isEntered, result, initial);
-  }
+  if (std::optional<Value> isEntered = entered(loop))
+    result = choose(*isEntered, result, initial);
   ++summary.operations;
   loop.results[sum.carried] = result;
 }

@@ -140,3 +140,44 @@ msl.kernel @wraps(%x: !msl.ptr<f16, device>, %first: i32, %stride: i64) threads 
   }
   msl.return
 }
+
+// What branches compute, and a loop behind them again, is computed before the first of them.
+// CHECK-LABEL: msl.kernel @behind
+// CHECK: %[[LANE:.*]] = msl.lane
+// CHECK: %[[FIRST:.*]] = arith.muli %[[LANE]], %arg1 : i32
+// CHECK: %[[EIGHT:.*]] = arith.muli %arg1, %{{.*}} : i32
+// CHECK: scf.if
+// CHECK-NOT: arith.muli %[[LANE]], %arg1
+// CHECK: scf.for
+// CHECK: %[[STEP:.*]] = arith.muli %{{.*}}, %[[EIGHT]] : i32
+// CHECK: arith.addi %[[FIRST]], %[[STEP]] : i32
+msl.kernel @behind(%x: !msl.ptr<f16, device>, %stride: i32, %n: i32, %whole: i1) threads 32 {
+  %c0 = arith.constant 0 : i32
+  %c8 = arith.constant 8 : i32
+  %v = arith.constant 0.0 : f16
+  %first = msl.lane : i32
+  scf.if %whole {
+    msl.unroll %i = 0 to 4 {
+      %eights = arith.muli %i, %c8 : i32
+      %row = arith.addi %first, %eights : i32
+      %offset = arith.muli %row, %stride : i32
+      msl.write %v, %x[%offset : i32] : f16, !msl.ptr<f16, device>
+    }
+  } else {
+    msl.unroll %i = 0 to 4 {
+      %eights = arith.muli %i, %c8 : i32
+      %row = arith.addi %first, %eights : i32
+      %offset = arith.muli %row, %stride : i32
+      msl.write %v, %x[%offset : i32] : f16, !msl.ptr<f16, device>
+    }
+  }
+  scf.for %k = %c0 to %n step %c8 : i32 {
+    msl.unroll %i = 0 to 4 {
+      %eights = arith.muli %i, %c8 : i32
+      %row = arith.addi %first, %eights : i32
+      %offset = arith.muli %row, %stride : i32
+      msl.write %v, %x[%offset : i32] : f16, !msl.ptr<f16, device>
+    }
+  }
+  msl.return
+}
