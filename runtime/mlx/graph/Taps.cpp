@@ -16,9 +16,9 @@ static int numTaps(const mx::array &filters) {
   return count;
 }
 
-/// The product of what one tap sees of an image, (N, ..., C), with its filters, (O, C / groups).
+/// The product of what one tap sees of an image, (N, ..., C), with its filters, (C / groups, O).
 static mx::array productOfTap(const mx::array &image, const mx::array &filters, int groups) {
-  int depth = filters.shape(1), outputs = filters.shape(0) / groups;
+  int depth = filters.shape(0), outputs = filters.shape(1) / groups;
   mx::Shape split = image.shape();
   int rows = static_cast<int>(image.size()) / split.back();
   split.back() = groups * outputs;
@@ -28,10 +28,9 @@ static mx::array productOfTap(const mx::array &image, const mx::array &filters, 
     return mx::reshape(products, split);
   }
   if (groups == 1)
-    return mx::reshape(mx::matmul(mx::reshape(image, {rows, depth}), mx::transpose(filters)),
-                       split);
+    return mx::reshape(mx::matmul(mx::reshape(image, {rows, depth}), filters), split);
   mx::array left = mx::transpose(mx::reshape(image, {rows, groups, depth}), {1, 0, 2});
-  mx::array right = mx::transpose(mx::reshape(filters, {groups, outputs, depth}), {0, 2, 1});
+  mx::array right = mx::transpose(mx::reshape(filters, {depth, groups, outputs}), {1, 0, 2});
   return mx::reshape(mx::transpose(mx::matmul(left, right), {1, 0, 2}), split);
 }
 
@@ -61,14 +60,13 @@ static std::optional<std::vector<int>> evenPadding(const mx::array &filters, con
 static mx::array sumOfSlices(mx::array image, const mx::array &filters, const Taps &taps) {
   size_t dimensions = taps.strides.size();
   image = padded(image, taps);
-  // The filters of each tap, (taps, O, C). A product of matrices is fast where their rows lie side
-  // by side.
-  int count = numTaps(filters), depth = filters.shape(-1);
-  std::vector<mx::array> ofTaps = {filters};
-  if (count > 1)
-    ofTaps = mx::split(mx::contiguous(mx::transpose(
-                           mx::reshape(filters, {filters.shape(0), count, depth}), {1, 0, 2})),
-                       count, 0);
+  // The filters of each tap, (taps, C, O). MLX multiplies by a matrix whose rows lie side by side
+  // twice as fast on the CPU as by one whose columns do.
+  int count = numTaps(filters), outputs = filters.shape(0), depth = filters.shape(-1);
+  mx::array turned =
+      mx::contiguous(mx::transpose(mx::reshape(filters, {outputs, count, depth}), {1, 2, 0}));
+  std::vector<mx::array> ofTaps =
+      count > 1 ? mx::split(turned, count, 0) : std::vector<mx::array>{turned};
   std::optional<mx::array> sum;
   for (int number = 0; number < count; ++number) {
     mx::Shape start(image.ndim(), 0), stop = image.shape(), steps(image.ndim(), 1);
@@ -85,7 +83,7 @@ static mx::array sumOfSlices(mx::array image, const mx::array &filters, const Ta
       stop[i + 1] = start[i + 1] + last + 1;
       steps[i + 1] = last == 0 ? 1 : taps.strides[i];
     }
-    mx::array own = mx::reshape(ofTaps[static_cast<size_t>(number)], {filters.shape(0), depth});
+    mx::array own = mx::reshape(ofTaps[static_cast<size_t>(number)], {depth, outputs});
     mx::array product = productOfTap(mx::slice(image, start, stop, steps), own, taps.groups);
     sum = sum ? mx::add(*sum, product) : product;
   }
