@@ -61,10 +61,13 @@ static mx::array sumOfSlices(mx::array image, const mx::array &filters, const Ta
   size_t dimensions = taps.strides.size();
   image = padded(image, taps);
   // The filters of each tap, (taps, C, O). MLX multiplies by a matrix whose rows lie side by side
-  // twice as fast on the CPU as by one whose columns do.
+  // twice as fast on the CPU as by one whose columns do. The gradient of an image takes the
+  // transposes.
   int count = numTaps(filters), outputs = filters.shape(0), depth = filters.shape(-1);
+  bool isTransposed = image.is_tracer();
+  std::vector<int> order = isTransposed ? std::vector{1, 0, 2} : std::vector{1, 2, 0};
   mx::array turned =
-      mx::contiguous(mx::transpose(mx::reshape(filters, {outputs, count, depth}), {1, 2, 0}));
+      mx::contiguous(mx::transpose(mx::reshape(filters, {outputs, count, depth}), order));
   std::vector<mx::array> ofTaps =
       count > 1 ? mx::split(turned, count, 0) : std::vector<mx::array>{turned};
   std::optional<mx::array> sum;
@@ -83,7 +86,9 @@ static mx::array sumOfSlices(mx::array image, const mx::array &filters, const Ta
       stop[i + 1] = start[i + 1] + last + 1;
       steps[i + 1] = last == 0 ? 1 : taps.strides[i];
     }
-    mx::array own = mx::reshape(ofTaps[static_cast<size_t>(number)], {depth, outputs});
+    mx::array own = mx::squeeze(ofTaps[static_cast<size_t>(number)], 0);
+    if (isTransposed)
+      own = mx::transpose(own);
     mx::array product = productOfTap(mx::slice(image, start, stop, steps), own, taps.groups);
     sum = sum ? mx::add(*sum, product) : product;
   }
