@@ -1,5 +1,6 @@
 #include "runtime/mlx/graph/Taps.h"
 
+#include "mlx/device.h"
 #include "mlx/ops.h"
 
 #include <algorithm>
@@ -95,6 +96,20 @@ static mx::array sumOfSlices(mx::array image, const mx::array &filters, const Ta
   return *sum;
 }
 
+/// Whether a filter is longer than the image or the result. There, MLX 0.32 reads outside of arrays
+/// on the CPU, or in the gradient.
+static bool areLong(const mx::array &image, const mx::array &filters, const Taps &taps) {
+  for (size_t i = 0; i < taps.strides.size(); ++i) {
+    auto axis = static_cast<int>(i) + 1;
+    int reach = taps.dilations[i] * (filters.shape(axis) - 1);
+    auto [low, high] = taps.padding[i];
+    int results = (image.shape(axis) + low + high - reach - 1) / taps.strides[i] + 1;
+    if (reach >= image.shape(axis) || reach >= results)
+      return true;
+  }
+  return false;
+}
+
 std::optional<mx::array> sumOfTaps(const mx::array &image, const mx::array &filters,
                                    const Taps &taps, ConvolutionForm form) {
   bool isGeneral = form == ConvolutionForm::General;
@@ -102,11 +117,15 @@ std::optional<mx::array> sumOfTaps(const mx::array &image, const mx::array &filt
   // three dimensions.
   if (taps.groups > 1)
     isGeneral &= taps.strides.size() < 3 && !filters.is_tracer();
+  if (mx::default_device() == mx::Device::cpu)
+    isGeneral &= !areLong(image, filters, taps);
   if (!isGeneral && numTaps(filters) <= mostSlices)
     return sumOfSlices(image, filters, taps);
   // On the CPU, MLX has a product of matrices for these only.
-  bool isProduct = taps.groups == 1 && std::all_of(taps.dilations.begin(), taps.dilations.end(),
-                                                   [](int dilation) { return dilation == 1; });
+  auto areOne = [](const std::vector<int> &sizes) {
+    return std::all_of(sizes.begin(), sizes.end(), [](int size) { return size == 1; });
+  };
+  bool isProduct = taps.groups == 1 && areOne(taps.dilations) && areOne(taps.strides);
   if (!isGeneral && !isProduct)
     return std::nullopt;
   std::vector<int> none(taps.strides.size(), 0), ones(taps.strides.size(), 1);
