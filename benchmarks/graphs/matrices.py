@@ -169,4 +169,5 @@ def problems() -> Iterator[Callable[[], Problem]]:
     yield lambda: product("matmul 1000x900x1100, grouped", grouped, (1000, 1100), (1100, 900))
     yield lambda: with_epilogue(1024)
     yield lambda: gradient(with_epilogue(1024), (0, 1, 2), 1.5)
+    yield convolution
     yield lambda: gradient(convolution(), (0, 1), 1.5)

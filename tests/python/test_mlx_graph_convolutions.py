@@ -118,8 +118,10 @@ class Images:
         )  # fmt: skip
 
     def mlx(self, x: Any, w: Any) -> Any:
+        # Where filters are longer than the image, MLX reads outside of it.
+        widths = [(0, 0), *((size, size) for size in self.padding), (0, 0)]
         return mx.conv_general(
-            x, w, stride=self.stride, padding=self.padding, kernel_dilation=self.dilation
+            mx.pad(x, widths), w, stride=self.stride, kernel_dilation=self.dilation
         )
 
 
@@ -130,11 +132,13 @@ IMAGES = {
     "stride beyond the filter": Images((1, 13, 13, 16), (16, 2, 2, 16), (3, 3), (1, 1)),
     "dilated": Images((2, 12, 10, 16), (16, 3, 3, 16), (1, 1), (2, 2), (2, 2)),
     "strided and dilated alike": Images((1, 16, 15, 16), (16, 3, 3, 16), (2, 2), (2, 2), (2, 2)),
-    "different in each dimension": Images((2, 11, 13, 16), (16, 5, 3, 16), (1, 2), (2, 0), (1, 3)),
+    "different in each dimension": Images((2, 11, 33, 16), (16, 5, 3, 16), (1, 2), (2, 0), (1, 3)),
     "blocks of channels": Images((2, 8, 8, 32), (16, 3, 3, 32), padding=(1, 1)),
     "odd sizes": Images((3, 7, 5, 19), (21, 3, 3, 19), (2, 1), (1, 1)),
     "one image": Images((1, 6, 6, 16), (16, 3, 3, 16), padding=(1, 1)),
     "one row of taps": Images((2, 6, 9, 16), (16, 1, 5, 16), padding=(0, 2)),
+    "padding beyond a row of taps": Images((2, 6, 9, 16), (16, 1, 5, 16), (1, 2), padding=(2, 2)),
+    "filters longer than images": Images((1, 5, 4, 8), (20, 5, 3, 8), (2, 1), (5, 0), (3, 1)),
     "taps and channels together": Images((2, 8, 8, 3), (16, 3, 3, 3), (1, 1), (1, 1), form="flat"),
     "together, with a rest": Images((2, 9, 7, 5), (17, 3, 2, 5), (2, 2), (1, 1), form="flat"),
     "nested loops": Images((2, 8, 7, 16), (16, 3, 3, 16), (2, 1), (1, 1), form="nested"),

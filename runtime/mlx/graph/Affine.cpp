@@ -56,6 +56,34 @@ std::optional<std::pair<Affine, Affine>> divide(const Affine &a, int64_t divisor
   return std::pair(std::move(quotient), std::move(remainder));
 }
 
+std::optional<mx::array> dividedArray(const Affine &affine, int64_t divisor, bool isRemainder,
+                                      const Extents &extents, mx::Dtype dtype) {
+  constexpr size_t most = size_t(1) << 20;
+  mx::Shape shape;
+  size_t count = 1;
+  for (size_t axis = 0; axis < extents.size(); ++axis) {
+    shape.push_back(affine.steps[axis] == 0 ? 1 : extents[axis]);
+    count *= static_cast<size_t>(shape.back());
+  }
+  if (count > most)
+    return std::nullopt;
+  std::vector<int64_t> numbers;
+  numbers.reserve(count);
+  std::vector<int> index(extents.size(), 0);
+  int64_t number = affine.constant;
+  while (numbers.size() < count) {
+    numbers.push_back(isRemainder ? number % divisor : number / divisor);
+    for (size_t axis = shape.size(); axis-- > 0;) {
+      number += affine.steps[axis];
+      if (++index[axis] < shape[axis])
+        break;
+      number -= affine.steps[axis] * index[axis];
+      index[axis] = 0;
+    }
+  }
+  return mx::array(numbers.begin(), shape, dtype);
+}
+
 mx::array toArray(const Affine &affine, const Extents &extents, mx::Dtype dtype) {
   auto [low, high] = affine.range(extents);
   // Sums are made in 32 bits where all of them fit.

@@ -39,6 +39,11 @@ std::optional<Affine> multiply(const Affine &a, int64_t factor);
 std::optional<std::pair<Affine, Affine>> divide(const Affine &a, int64_t divisor,
                                                 const Extents &extents);
 
+/// Quotients or remainders, rounded toward 0, of numbers that are not negative, as such an array.
+/// Nothing for long ones.
+std::optional<mx::array> dividedArray(const Affine &affine, int64_t divisor, bool isRemainder,
+                                      const Extents &extents, mx::Dtype dtype);
+
 /// The numbers as an array whose axes have the sizes of those with a step, and 1 otherwise.
 mx::array toArray(const Affine &affine, const Extents &extents, mx::Dtype dtype);
 

@@ -155,7 +155,9 @@ private:
       if (axes[axis].size == 1)
         continue;
       Range ofX = rangeOf(x, axis), ofW = rangeOf(w, axis), whole{0, axes[axis].size};
-      bool isPixel = !axes[axis].isSummed && w.place.steps[axis] == 0 && ofW == whole;
+      // Around the places of a digit, the image is padded: a count has no bound but its own.
+      bool isPixel =
+          axes[axis].isFree && !axes[axis].isSummed && w.place.steps[axis] == 0 && ofW == whole;
       if (ofX == ofW || isPixel) {
         if (ofX.low >= ofX.high)
           return false;

@@ -118,15 +118,13 @@ std::optional<Extents> Digits::wholeSizes(const Value &value) const {
   return value.isKnown() && count <= mostNumbers ? std::optional(sizes) : std::nullopt;
 }
 
-std::optional<Affine> Digits::fit(const mx::array &numbers, const Extents &sizes) const {
-  const int64_t *data = numbers.data<int64_t>();
-
+std::optional<Affine> Digits::fit(const std::vector<int64_t> &numbers, const Extents &sizes) const {
   std::vector<size_t> places(extents.size());
   size_t place = 1;
   for (size_t axis = extents.size(); axis-- > 0; place *= static_cast<size_t>(sizes[axis]))
     places[axis] = place;
   // The steps are those to each axis's and digit's index 1.
-  Affine result = Affine::of(data[0], all.size());
+  Affine result = Affine::of(numbers[0], all.size());
   for (size_t i = 0; i < all.size(); ++i) {
     const Axis &axis = all[i];
     if (axis.size == 1)
@@ -145,13 +143,13 @@ std::optional<Affine> Digits::fit(const mx::array &numbers, const Extents &sizes
       for (size_t j = group.axes.size(); j-- > 0; rest /= extents[group.axes[j]])
         at += places[group.axes[j]] * static_cast<size_t>(rest % extents[group.axes[j]]);
     }
-    if (__builtin_sub_overflow(data[at], data[0], &result.steps[i]))
+    if (__builtin_sub_overflow(numbers[at], numbers[0], &result.steps[i]))
       return std::nullopt;
   }
   return isEverywhere(result, numbers, sizes) ? std::optional(result) : std::nullopt;
 }
 
-bool Digits::isEverywhere(const Affine &affine, const mx::array &numbers,
+bool Digits::isEverywhere(const Affine &affine, const std::vector<int64_t> &numbers,
                           const Extents &sizes) const {
   /// An axis along which the numbers change: its own step, or how far it moves a count.
   struct Moving {
@@ -195,7 +193,6 @@ bool Digits::isEverywhere(const Affine &affine, const mx::array &numbers,
     }
     counts.push_back(std::move(count));
   }
-  const int64_t *data = numbers.data<int64_t>();
   int64_t plain = affine.constant;
   for (size_t number = 0; number < numbers.size(); ++number) {
     int64_t expected = plain;
@@ -205,7 +202,7 @@ bool Digits::isEverywhere(const Affine &affine, const mx::array &numbers,
       if (isPossible)
         expected += count.sums[static_cast<size_t>(count.at)];
     }
-    if (isPossible && data[number] != expected)
+    if (isPossible && numbers[number] != expected)
       return false;
     for (size_t axis = moving.size(); axis-- > 0;) {
       Moving &own = moving[axis];
@@ -222,6 +219,19 @@ bool Digits::isEverywhere(const Affine &affine, const mx::array &numbers,
     }
   }
   return true;
+}
+
+/// The numbers of an array that is computed already, row by row.
+static std::vector<int64_t> integersOf(mx::array array) {
+  if (array.dtype() != mx::int32 && array.dtype() != mx::int64)
+    array = mx::astype(array, mx::int64);
+  if (!array.is_available() || !array.flags().row_contiguous) {
+    array = mx::contiguous(array);
+    mx::eval(array);
+  }
+  if (array.dtype() == mx::int64)
+    return {array.data<int64_t>(), array.data<int64_t>() + array.size()};
+  return {array.data<int32_t>(), array.data<int32_t>() + array.size()};
 }
 
 std::optional<std::vector<Affine>> Digits::affineOf(const std::vector<Value> &values) const {
@@ -241,15 +251,17 @@ std::optional<std::vector<Affine>> Digits::affineOf(const std::vector<Value> &va
       std::optional<Extents> sizes = wholeSizes(base);
       if (!sizes)
         return std::nullopt;
-      numbers.push_back(
-          mx::contiguous(mx::broadcast_to(mx::astype(base.array(), mx::int64), shapeOf(*sizes))));
+      mx::array array = base.array();
+      if (array.shape() != shapeOf(*sizes))
+        array = mx::broadcast_to(array, shapeOf(*sizes));
+      numbers.push_back(array);
       ofNumbers.emplace_back(results.size(), *sizes);
     }
     results.push_back(std::move(*known));
   }
   mx::eval(numbers);
   for (size_t i = 0; i < numbers.size(); ++i) {
-    std::optional<Affine> fitted = fit(numbers[i], ofNumbers[i].second);
+    std::optional<Affine> fitted = fit(integersOf(numbers[i]), ofNumbers[i].second);
     Affine &result = results[ofNumbers[i].first];
     std::optional<Affine> both = fitted ? add(result, *fitted) : std::nullopt;
     if (!both)

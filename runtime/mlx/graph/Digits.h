@@ -59,9 +59,10 @@ public:
 private:
   /// The sizes of an array with all axes of a count along which it changes; nothing for long ones.
   std::optional<Extents> wholeSizes(const Value &value) const;
-  std::optional<Affine> fit(const mx::array &numbers, const Extents &sizes) const;
+  std::optional<Affine> fit(const std::vector<int64_t> &numbers, const Extents &sizes) const;
   /// Whether this is what all numbers are whose counts are below their limits.
-  bool isEverywhere(const Affine &affine, const mx::array &numbers, const Extents &sizes) const;
+  bool isEverywhere(const Affine &affine, const std::vector<int64_t> &numbers,
+                    const Extents &sizes) const;
   /// The steps of a count's axes as one; nothing where they do not count together.
   std::optional<int64_t> stepOf(const Affine &affine, const Group &group) const;
 

@@ -154,7 +154,13 @@ bool Tracer::runAffine(const Operation &op) {
     if (divisor <= 0)
       return false;
     auto parts = divided(a, divisor);
-    return parts && give(isQuotient ? parts->first : parts->second);
+    if (parts)
+      return give(isQuotient ? parts->first : parts->second);
+    std::optional<mx::array> numbers =
+        dividedArray(*a.affine(), divisor, isRemainder, a.extents(), type.dtype());
+    if (numbers)
+      setResult(op, Value::of(type, a.extents(), *numbers, true));
+    return numbers.has_value();
   }
   if (op.name == "arith.andi") {
     // The lower bits of a number that is not negative are a remainder.

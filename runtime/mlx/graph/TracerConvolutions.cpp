@@ -56,26 +56,20 @@ Value moved(const Value &value, const std::vector<size_t> &axes, size_t rank) {
   std::sort(order.begin(), order.end(), [&](int a, int b) {
     return axes[static_cast<size_t>(a)] < axes[static_cast<size_t>(b)];
   });
-  mx::array array = mx::reshape(mx::transpose(value.array(), order), shapeOf(extents));
+  mx::array array = value.array();
+  if (!std::is_sorted(order.begin(), order.end()))
+    array = mx::transpose(array, order);
+  if (array.shape() != shapeOf(extents))
+    array = mx::reshape(array, shapeOf(extents));
   return Value::of(type, extents, array, value.isKnown());
 }
 
-/// a - b.
-Value difference(const Value &a, const Value &b) {
-  Type type{"i64", {}};
-  Extents extents = join(a.extents(), b.extents());
-  if (a.affine() && b.affine())
-    if (std::optional<Affine> negative = multiply(*b.affine(), -1))
-      if (std::optional<Affine> both = add(*a.affine(), *negative))
-        return Value::of(type, extents, *both);
-  return Value::of(type, extents,
-                   mx::subtract(mx::astype(a.array(), mx::int64), mx::astype(b.array(), mx::int64)),
-                   a.isKnown() && b.isKnown());
-}
-
-Value plus(const Value &a, int64_t number) {
-  return difference(a, Value::of(a.type(), Extents(a.rank(), 1), Affine::of(-number, a.rank())));
-}
+/// What a mask demands: that one number is so much greater than another one, or than 0.
+struct Demand {
+  Value greater;
+  std::optional<Value> less;
+  int64_t distance = 0;
+};
 
 } // namespace
 
@@ -112,8 +106,11 @@ public:
     if (isMasked && !readMask(op->operands[1], path))
       return false;
     extents = place.extents();
-    for (const Value &condition : conditions)
-      extents = join(extents, condition.extents());
+    for (const Demand &demand : demands) {
+      extents = join(extents, demand.greater.extents());
+      if (demand.less)
+        extents = join(extents, demand.less->extents());
+    }
     const Extents &ofValue = tracer.get(number).extents(), &ofLoops = tracer.outer.sizes();
     for (size_t axis = 0; axis < outerAxes; ++axis)
       if ((ofValue[axis] > 1 && extents[axis] == 1) || extents[axis] > ofLoops[axis])
@@ -126,8 +123,8 @@ public:
 
   const LoadedElements *load = nullptr;
   Value place;
-  /// Numbers that are at least 0 where the mask holds.
-  std::vector<Value> conditions;
+  /// All of them are met where the mask holds.
+  std::vector<Demand> demands;
   std::vector<CountedAxes> counts;
   /// The sizes of the axes along which any of these changes.
   Extents extents;
@@ -146,6 +143,13 @@ private:
     return moved(value, axes, rank);
   }
 
+  Value seenNumber(int number, const Path &path) {
+    auto [found, isNew] = numbers.try_emplace({number, path});
+    if (isNew)
+      found->second = seen(tracer.get(number), path);
+    return found->second;
+  }
+
   static Path with(Path path, const Operation &op) {
     path.push_back(&op);
     return path;
@@ -157,8 +161,8 @@ private:
       return true;
     if (const std::vector<Affine> *all = value.conditions()) {
       for (const Affine &condition : *all)
-        conditions.push_back(
-            seen(Value::of({"i64", value.type().shape}, value.extents(), condition), path));
+        demands.push_back(
+            {seen(Value::of({"i64", value.type().shape}, value.extents(), condition), path), {}});
       return true;
     }
     const Operation *op = tracer.program.producer(number);
@@ -175,9 +179,9 @@ private:
     const Value &first = tracer.operand(op, 0), &second = tracer.operand(op, 1);
     if (first.buffer() >= 0 || second.buffer() >= 0 || !isKnown(first) || !isKnown(second))
       return false;
-    Value a = seen(first, path), b = seen(second, path);
+    Value a = seenNumber(op.operands[0], path), b = seenNumber(op.operands[1], path);
     auto atLeast = [&](const Value &greater, const Value &less, int64_t distance) {
-      conditions.push_back(plus(difference(greater, less), -distance));
+      demands.push_back({greater, less, distance});
       return true;
     };
     // eq, ne, slt, sle, sgt, sge; others compare numbers without a sign.
@@ -266,6 +270,7 @@ private:
   std::vector<size_t> axes;
   size_t rank;
   std::set<std::pair<int, Path>> visited;
+  std::map<std::pair<int, Path>, Value> numbers;
 };
 
 Value Tracer::reshapedBy(const Operation &op, const Value &value) {
@@ -329,19 +334,42 @@ std::optional<Problem> problemOf(const std::array<FactorReader *, 2> &readers,
         digits->setLimit(i, limits[0][i]);
   };
 
-  // Bounds of counts come first: what is behind them follows no rule.
+  // Each number once.
   std::vector<Value> numbers;
-  std::array<size_t, 2> numCounts;
+  auto indexOf = [&](const Value &value) {
+    auto found = std::find_if(numbers.begin(), numbers.end(),
+                              [&](const Value &other) { return other.isSame(value); });
+    auto index = static_cast<size_t>(found - numbers.begin());
+    if (found == numbers.end())
+      numbers.push_back(value);
+    return index;
+  };
+  /// The number that is at least 0 where a demand is met.
+  auto conditionOf = [](const Demand &demand, Affine greater, const Affine *less) {
+    std::optional<Affine> sum = add(greater, Affine::of(-demand.distance, greater.steps.size()));
+    std::optional<Affine> negative = less ? multiply(*less, -1) : std::nullopt;
+    return sum && less ? (negative ? add(*sum, *negative) : negative) : sum;
+  };
+
+  // Bounds of counts come first: what is behind them follows no rule.
+  std::array<std::vector<const Demand *>, 2> demands;
   for (size_t side = 0; side < 2; ++side) {
-    size_t before = numbers.size();
-    numbers.push_back(readers[side]->place);
-    for (const Value &condition : readers[side]->conditions) {
-      std::optional<Affine> affine =
-          condition.affine() ? digits->split(*condition.affine()) : std::nullopt;
-      if (!affine || !isBound(side, *affine))
-        numbers.push_back(condition);
+    indexOf(readers[side]->place);
+    for (const Demand &demand : readers[side]->demands) {
+      bool isAffine = demand.greater.affine() && (!demand.less || demand.less->affine());
+      std::optional<Affine> condition;
+      if (isAffine)
+        condition = conditionOf(demand, *demand.greater.affine(),
+                                demand.less ? demand.less->affine() : nullptr);
+      if (condition)
+        condition = digits->split(*condition);
+      if (condition && isBound(side, *condition))
+        continue;
+      demands[side].push_back(&demand);
+      indexOf(demand.greater);
+      if (demand.less)
+        indexOf(*demand.less);
     }
-    numCounts[side] = numbers.size() - before;
   }
   setLimits();
   std::optional<std::vector<Affine>> affine = digits->affineOf(numbers);
@@ -350,14 +378,18 @@ std::optional<Problem> problemOf(const std::array<FactorReader *, 2> &readers,
 
   Problem problem{*digits,
                   {{}, {readers[0]->load->elements, {}, {}}, {readers[1]->load->elements, {}, {}}}};
-  auto next = affine->begin();
   for (size_t side = 0; side < 2; ++side) {
     ProductFactor &factor = side == 0 ? problem.sum.x : problem.sum.w;
-    auto end = next + static_cast<std::ptrdiff_t>(numCounts[side]);
-    factor.place = *next++;
-    for (; next != end; ++next)
-      if (!isBound(side, *next))
-        factor.conditions.push_back(*next);
+    factor.place = (*affine)[indexOf(readers[side]->place)];
+    for (const Demand *demand : demands[side]) {
+      std::optional<Affine> condition =
+          conditionOf(*demand, (*affine)[indexOf(demand->greater)],
+                      demand->less ? &(*affine)[indexOf(*demand->less)] : nullptr);
+      if (!condition)
+        return std::nullopt;
+      if (!isBound(side, *condition))
+        factor.conditions.push_back(*condition);
+    }
   }
   for (size_t i = 0; i < digits->groups().size(); ++i)
     if (!isLimited(i))
