@@ -40,7 +40,7 @@ MOST_NEAR = 4
 ENOUGH, ENOUGH_OF_DIFFERENT = 500_000, 1 << 27
 #: The SIMD-groups that are tried, times the default's.
 WARPS = (0.25, 0.5, 2, 4, 8)
-#: Seeds of the shapes that tables and rules were looked at with are even; odd ones are held out.
+#: Tables and rules are made with shapes of even seeds; those of odd ones are held out.
 SEED = 1
 
 
