@@ -188,6 +188,10 @@ def _gradients_of_norms(counts: tuple[int, ...], lengths: tuple[int, ...]) -> Ca
     return _both(*(_rows(_norm_backward, *lengths, count=count) for count in counts))
 
 
+def _take(x: np.ndarray) -> Any:
+    return indexing.take(x, np.zeros(64, np.int32), 0)
+
+
 def _losses(x: np.ndarray) -> Any:
     return cross_entropies.cross_entropy(x, _labels(x))
 
@@ -248,9 +252,8 @@ PROBLEMS: Mapping[str, Calls] = {
         _rows(lambda x: sorts.topk(x, 8, axis=1), 64, 512, 2048),
         _rows(lambda x: sorts.topk(x, 32, axis=1), 512),
     ),
-    "take_kernel False": _rows(
-        lambda x: indexing.take(x, np.zeros(64, np.int32), 0), 16, 128, 512, 1024
-    ),
+    "take_kernel False even": _rows(_take, 16, 48, 128, 512, 1024),
+    "take_kernel False ragged": _rows(_take, 6, 25, 100, 300, 1000),
     "vector_along_rows_kernel even": _vectors(True, (64, 256), (64, 1024)),
     "vector_along_rows_kernel ragged": _vectors(True, (64, 255), (64, 1023)),
     "vector_along_columns_kernel even": _vectors(False, (512, 256), (512, 1024), (4096, 256)),

@@ -120,7 +120,8 @@ def _taken(arguments: Arguments, grid: Sequence[int]) -> Seen:
     x = arguments["x_ptr"]
     tile = arguments["BLOCK"] * arguments["ROWS"]
     read = min(_bytes(x), math.prod(grid) * tile * item_size(_name(x)))
-    return Seen(f"{_name(x)} {arguments['ALONG']}", tile, 1, read)
+    form = "even" if arguments["inner"] % 16 == 0 else "ragged"
+    return Seen(f"{_name(x)} {arguments['ALONG']} {form}", tile, 1, read)
 
 
 def _vector(arguments: Arguments, grid: Sequence[int]) -> Seen:
@@ -223,7 +224,7 @@ KERNELS: Mapping[str, tuple[Reader, tuple[str, ...]]] = {
     "place_kernel": (_reduced, _with(*_FORMS)),
     "scan_kernel": (_rows("x_ptr"), DTYPES),
     "sort_kernel": (_sorted, (*DTYPES, *_with("some"))),
-    "take_kernel": (_taken, _with(False)),
+    "take_kernel": (_taken, _with("False even", "False ragged")),
     "vector_along_rows_kernel": (_vector, _with("even", "ragged")),
     "vector_along_columns_kernel": (_vector, _with("even", "ragged")),
     "word_vector_kernel": (_quantized, _with("affine4", "mxfp44")),
