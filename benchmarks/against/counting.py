@@ -11,7 +11,7 @@ import numpy as np
 import triton_metal as triton
 from benchmarks.agx.report import threads_in_flight
 
-from against.problem import Launch, Problem
+from against.problem import DEFAULT, Launch, Problem
 from mlx_kernels.running import counted
 
 FLOATS = tuple(
@@ -161,30 +161,49 @@ class Compared:
     all_ours: list[Measured]
     all_mlx: list[Measured]
 
-    def ratios(self) -> dict[str, float]:
-        if self.ours.error or self.mlx.error:
+    def ratios(self, of: Measured | None = None) -> dict[str, float]:
+        """Counts of `ours`, or of another configuration, divided by MLX's."""
+        measured = of or self.ours
+        if measured.error or self.mlx.error:
             return {}
         names = (*COUNTS, *LARGEST)
-        return {name: ratio(self.ours.counts[name], self.mlx.counts[name]) for name in names}
+        return {name: ratio(measured.counts[name], self.mlx.counts[name]) for name in names}
 
     def above(self, most: float = 1.005) -> list[str]:
         """The judged counts of which ours are more."""
         return [name for name, value in self.ratios().items() if name in JUDGED and value > most]
 
+    @property
+    def default(self) -> Measured | None:
+        """What our function takes by itself, where another configuration stands."""
+        if self.ours.configuration == DEFAULT:
+            return None
+        named = (each for each in self.all_ours if each.configuration == DEFAULT)
+        return next(named, None)
+
 
 def compare(problem: Problem) -> Compared:
-    """Counts all configurations of both sides.
+    """Counts all configurations of both sides, ours beside a default only where that counts more than MLX's.
 
-    Of MLX's, that one stands whose counts in CHOSEN have the least product. Of ours, that one which exceeds that one
-    least: first in MEMORY and private bytes, then in all of HELD and in the threads that it has fewer in flight, or would
+    Of MLX's, that one stands whose counts in CHOSEN have the least product. Of ours, a default that is in nothing above it in
+    JUDGED, or that one which exceeds it least: first in MEMORY and private bytes, then in all of HELD and in the threads that it has fewer in flight, or would
     have by threadgroup memory alone (by the product of the ratios above 1, each at most 64). Of equal ones it is that
     with the least product.
     """
     all_mlx = [mlx(name, launch, problem.check) for name, launch in problem.mlx.items()]
-    all_ours = [ours(name, launch, problem.check) for name, launch in problem.ours.items()]
     right_mlx = [each for each in all_mlx if not each.error]
-    right_ours = [each for each in all_ours if not each.error]
     best_mlx = min(right_mlx, key=lambda each: each.product, default=all_mlx[0])
+    if DEFAULT in problem.ours:
+        default = ours(DEFAULT, problem.ours[DEFAULT], problem.check)
+        only = Compared(default, best_mlx, [default], all_mlx)
+        # A default that is wrong is no row, whatever else is right.
+        if default.error or len(problem.ours) == 1 or not only.above():
+            return only
+        others = {name: launch for name, launch in problem.ours.items() if name != DEFAULT}
+        all_ours = [default, *(ours(*each, problem.check) for each in others.items())]
+    else:
+        all_ours = [ours(*each, problem.check) for each in problem.ours.items()]
+    right_ours = [each for each in all_ours if not each.error]
 
     def above(value: float) -> float:
         return math.log(min(max(value, 1.0), 64.0))

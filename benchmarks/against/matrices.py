@@ -6,6 +6,8 @@ from collections.abc import Iterator
 
 import numpy as np
 from triton_metal import ops
+from triton_metal.ops._choices import forced
+from triton_metal.ops._product_families import MATMUL
 
 from against.along_rows import typed
 from against.problem import Case, Launch, Problem, default, near
@@ -53,6 +55,24 @@ def mlx_tiles(m: int, n: int, k: int, transposition: str, t: str, batch: int) ->
     else:
         large = (32, 64, 16, 1, 2) if nt else (64, 32, 32, 2, 2)
     return {"base and Pro": small, "Max": medium, "Ultra": large}
+
+
+def shipped(product: Launch, t: str) -> dict[str, Launch]:
+    """The product with each of the tables' tiles of 64 rows and columns or more whose SIMD-groups have as many numbers as MLX's:
+    32×32, or of halves 32×64. With 32×64 of float32 they spill.
+    """
+    found: dict[str, Launch] = {}
+    for bm, bn, bk, warps in MATMUL.configs(f"{t} nn"):
+        each = bm * bn // warps
+        if min(bm, bn) < 64 or each < 1024 or (each > 1024 and t == "float32"):
+            continue
+
+        def launch(config: tuple[int, ...] = (bm, bn, bk, warps, 1)) -> np.ndarray:
+            with forced(MATMUL.name, config):
+                return product()
+
+        found[f"tile ({bm}, {bn}, {bk}), num_warps {warps}"] = launch
+    return found
 
 
 def _product(
@@ -113,10 +133,12 @@ def _product(
     for tile in dict.fromkeys(mlx_tiles(m, n, k, transposition, t, batch or 1).values()):
         if not spills_on_g13(tile, t, ragged):
             theirs["×".join(map(str, tile))] = lambda tile=tile: run(tile)
-    ours = default(lambda: ops.matmul(ours_a, ours_b))
     if bias:
         weight, given = typed(stored(b, right), t), typed(c, t)
         ours = default(lambda: ops.linear(ours_a, weight, given))
+    else:
+        product: Launch = lambda: ops.matmul(ours_a, ours_b)  # noqa: E731
+        ours = {**default(product), **shipped(product, t)}
     return Problem(ours, theirs, near(exact, t, terms=k))
 
 

@@ -9,13 +9,16 @@ import numpy as np
 
 from mlx_kernels.running import TOLERANCE
 
+#: What a function of `triton_metal.ops` takes by itself.
+DEFAULT = "default"
 #: Solves the problem in one way and returns its result.
 Launch = Callable[[], np.ndarray]
 
 
 @dataclass(frozen=True)
 class Problem:
-    """A problem, and the ways in which each side solves it, by the names of their configurations.
+    """A problem, and the ways in which each side solves it, by the names of their configurations. Ours that is named DEFAULT
+    stands wherever it counts no more than MLX's.
 
     `ours` returns float64 (or integers), `mlx` what the kernel has stored. `check` gets either as numbers and raises
     AssertionError if they are not the result.
@@ -76,7 +79,7 @@ def equal(exact: np.ndarray) -> Callable[[np.ndarray], None]:
 
 def default(make: Launch) -> dict[str, Launch]:
     """The one launch of a function of `triton_metal.ops`, which chooses its tiles itself."""
-    return {"default": make}
+    return {DEFAULT: make}
 
 
 def grid_of(

@@ -117,6 +117,9 @@ def as_json(rows: Iterable[Row]) -> list[dict[str, Any]]:
                 "all_ours": [told(each) for each in row.compared.all_ours],
                 "all_mlx": [told(each) for each in row.compared.all_mlx],
             }
+            if row.compared.default is not None:
+                own = row.compared.ratios(row.compared.default).items()
+                entry["default"] = {name: None if math.isinf(v) else v for name, v in own}
         if row.g13:
             entry["g13"] = row.g13
         result.append(entry)
@@ -145,8 +148,9 @@ GPU. A row stands only if both sides' results are NumPy's in float64 within the 
 
 1.00 also stands where both are nothing, and ∞ where only MLX has none. **Bold** is more than MLX's, in the counts that are held to it.
 
-Ours are the functions of `triton_metal.ops` as users call them, with the tiles that they choose by themselves, the SIMD-groups of large launches, and keys of `attention_decode` in parts of 128 (launches of few programs get more of both, by the chip: [ops.md](ops.md)); products and attention
-on tensor operations, products whose K is split and MLX's tiles stand with several configurations. Where a function is several launches, as a mean of MLX's is, all of them count.
+Ours are the functions of `triton_metal.ops` as users call them, with the tiles that they choose by themselves, the SIMD-groups of large launches, and keys of `attention_decode` in parts of 128 (launches of few programs get more of both, by the chip: [ops.md](ops.md)). Where
+the tile of a matrix product that a function takes by itself counts more than MLX's, its other shipped tiles are counted, too, and the best of them stands ([Configurations](#configurations) names it, and
+[Defaults that count more](#defaults-that-count-more) has the figures of the function's own choice). Products and attention on tensor operations, products whose K is split and MLX's tiles stand with several configurations. Where a function is several launches, as a mean of MLX's is, all of them count.
 
 Sums of halves are added in float32, which is one
 conversion more for each number than MLX's sums in half. Products cross a SIMD-group by shuffles, where MLX has `simd_product`. Sorting is a bitonic network on integers, of a number or of a number
@@ -155,12 +159,11 @@ and its place; longer rows are merged block by block. Rows whose results are pla
 What MLX composes of several kernels stands with all of them: log-softmax, variance, deviation, length, cross entropy. Its `nn.silu` and `nn.gelu` are one kernel that `mx.compile` makes: ours for
 `tests/python/mlx_kernels` has the same functors of MLX's. There a division is one *float*, where ours is one of *functions*, and halves are not converted for each operation, where ours are
 computed in float32 and rounded once. Variance of long rows reads them once, by a threadgroup with two barriers; MLX reads them seven times. Logarithms, sines and cosines
-are polynomials in our text ([arithmetic.md](arithmetic.md)) and count as *float*, where MLX's are *functions*: in rope, and in log-softmax, where each thread takes the logarithm of the sum, and x - max is kept beside it, which is exact where x is
-large. `take` asks whether an index is in the array, which MLX does not. Sums at indices sort the indices, so that the result is the same each time; MLX adds by atomic operations.
+are polynomials in our text ([arithmetic.md](arithmetic.md)) and count as *float*, where MLX's are *functions*: in rope, and in log-softmax, where each thread takes the logarithm of the sum of its row: 17 operations, beside 79 for its 16
+numbers, which alone would be 0.99. Of halves, MLX subtracts that logarithm in half, after it has been rounded, where ours converts each difference once. `take` asks whether an index is in the array, which MLX does not. Sums at indices sort the indices, so that the result is the same each time; MLX adds by atomic operations.
 
-Small and ragged matrix products have twice as many SIMD-groups as MLX's, or more: the model of a core that chooses them ([threads.md](threads.md)) finds their waits shorter. Each SIMD-group reads
-fragments of its own (*tg read*, and *float*, where the host converts fragments of halves), and computes addresses and bounds of its own (*integer*). With MLX's four SIMD-groups for a tile, *tg read* and *float* of the ragged
-ones are 1.00 and *integer* is 1.04.
+Of small and ragged matrix products, the model of a core that chooses tiles ([threads.md](threads.md)) prefers twice as many SIMD-groups as MLX's, or more, since it finds their waits shorter. Each of them reads
+fragments of its own (*tg read*, and *float*, where the host converts fragments of halves), and computes addresses and bounds of its own (*integer*).
 
 """
 
@@ -183,13 +186,21 @@ CONFIGURATIONS = """
 MLX's host code picks tiles and threads by size and chip; the column shows what it takes, and where chips differ (base and Pro, Max,
 Ultra) the one whose counts have the least product. Where MLX would convert its operand first, the shapes here avoid it; where it would split K, there are rows of their own. *On tensor
 operations* is what each side has for Apple10 (M5): our text for that target and MLX's `_nax` kernels, fp32 as TF32 on both sides.
-Ours are the *default* of a function of `triton_metal.ops`. On tensor operations and with K split they are kernels of `examples/` and `benchmarks/kernels/` with a few tiles and numbers of SIMD-groups each, of which
+Ours are the *default* of a function of `triton_metal.ops`, or, of products whose default counts more than MLX's, one of the tiles in its shipped table with as many numbers to a SIMD-group as MLX's have. On tensor operations and with K split they are kernels of `examples/` and `benchmarks/kernels/` with a few tiles and numbers of SIMD-groups each. Of all these,
 that one stands that exceeds MLX's least: first in device, threadgroup and private bytes, multiplies and barriers, then in float and
 integer operations, registers and threads in flight (by these registers and threadgroup memory, or by the latter alone), too (`--json` has the counts of all configurations of both sides).
 Where a side has others, none that spills on G13 is among them ([agx.md](agx.md#spills)).
 
 | problem | shape | type | ours | MLX's |
 |---|---|---|---|---|
+"""
+
+
+DEFAULTS = """
+## Defaults that count more
+
+What the function takes by itself on these rows, where the tables above have another of its shipped tiles: its counts divided by those of the same MLX kernel. The model that chooses expects it to be faster nevertheless.
+
 """
 
 
@@ -212,7 +223,24 @@ def page(rows: Sequence[Row]) -> str:
         sides = row.compared.ours.configuration, row.compared.mlx.configuration
         head = row.case.family, row.case.shape, row.case.dtype
         lines.append(f"| {' | '.join([*head, *sides])} |\n")
+    lines.append(defaults(rows))
     return "".join(lines)
+
+
+def defaults(rows: Sequence[Row]) -> str:
+    """The page's section on defaults in whose place another configuration stands, or nothing where there are none."""
+    names = (*JUDGED, "registers", "tg memory")
+    lines = [
+        f"{DEFAULTS}| problem | shape | type | {' | '.join(names)} |\n",
+        f"|---|---|---|{'---:|' * len(names)}\n",
+    ]
+    for row in rows:
+        if row.compared is None or row.compared.default is None:
+            continue
+        ratios = row.compared.ratios(row.compared.default)
+        cells = [row.case.family, row.case.shape, row.case.dtype]
+        lines.append(f"| {' | '.join([*cells, *(number(ratios[name]) for name in names)])} |\n")
+    return "".join(lines) if len(lines) > 2 else ""
 
 
 def on_g13(rows: Sequence[Row]) -> str:

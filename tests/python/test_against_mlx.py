@@ -107,6 +107,32 @@ def test_counts_of_a_matrix_product_are_those_of_its_tiles() -> None:
         assert measured.counts["device bytes"] == tiles * (256 * (m + n) + m * n) * 2
 
 
+def test_a_shipped_tile_stands_where_the_default_counts_more() -> None:
+    """The default of a ragged product has more SIMD-groups than MLX's kernel; of a large one, nothing else is counted."""
+    ragged = row("GEMM nn 500×300×200 float16").compared
+    assert ragged is not None
+    assert ragged.default is not None
+    assert ragged.ours.configuration.startswith("tile (")
+    assert not ragged.above()
+    assert ragged.ratios(ragged.default)["tg read"] > 1.005
+    assert len(ragged.all_ours) > 2
+    large = row("GEMM nn 512×512×256 float16").compared
+    assert large is not None
+    assert large.default is None
+    assert [each.configuration for each in large.all_ours] == ["default"]
+
+
+def test_a_wrong_default_is_no_row_whatever_else_is_right() -> None:
+    problem = Problem(
+        {"default": lambda: copied(1.0), "other": lambda: copied(0.0)},
+        {"mlx": lambda: np.arange(256)},
+        equal(np.arange(256)),
+    )
+    compared = compare(problem)
+    assert compared.ours.error.startswith("AssertionError")
+    assert compared.ratios() == {}
+
+
 @triton.jit
 def copy_kernel(x_ptr, out_ptr, amount, BLOCK: tl.constexpr):
     i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
@@ -193,7 +219,8 @@ def test_threads_of_a_grid_are_mlx_s() -> None:
 def test_the_page_has_each_row_of_the_table() -> None:
     """`--docs` writes the page; each of its rows is a case, and the families are its headings."""
     page = (ROOT / "docs" / "against-mlx.md").read_text(encoding="utf-8")
-    counts, configurations = page.split("## Configurations")
+    counts, configurations = page.split("## Configurations\n")
+    configurations, defaults = configurations.split("## Defaults that count more\n")
     tables, on_g13 = counts.split("## On G13")
     cases = against_mlx.cases()
     written = re.findall(r"^\| (?!shape |---)([^|]+) \| (\w+) \|", tables, re.M)
@@ -204,6 +231,9 @@ def test_the_page_has_each_row_of_the_table() -> None:
     judged = re.findall(r"^\| (?!problem |---)([^|]+) \| ([^|]+) \| (\w+) \|", on_g13, re.M)
     assert judged == [(case.family, case.shape, case.dtype) for case in cases]
     assert configurations.count("\n| ") == 1 + len(cases)
+    stands = re.findall(r"^\| ([^|]+) \| ([^|]+) \| (\w+) \| tile ", configurations, re.M)
+    others = [row for row in stands if not re.search("tensor operations|K split", row[0])]
+    assert re.findall(r"^\| (?!problem )([^|]+) \| ([^|]+) \| (\w+) \|", defaults, re.M) == others
 
 
 def test_rows_are_chosen_by_name() -> None:
