@@ -288,7 +288,7 @@ def tiles(width: int, dtype: str, biased: bool) -> tuple[dict[str, int], dict[st
     wide = width * (2 if dtype == "float32" else 1)
     if wide > 256:
         small = {"BLOCK_M": 8, "BLOCK_N": 8}
-        return small | {"num_warps": 4}, small | {"num_warps": 8}
+        return small | {"num_warps": 8 if biased else 4}, small | {"num_warps": 8}
     if wide > 128:
         rows = 16 if (wide <= 160 and not biased) or dtype == "float32" else 8
         return (

@@ -90,8 +90,8 @@ def attention_kernel(
         v_ptr += index(first, FAR) * v_steps[2]
 
     highest = tl.full((BLOCK_M,), LOWEST, tl.float32)
-    # Few numbers of a thread have sums of their own, which are added up behind the loop.
-    APART: tl.constexpr = BLOCK_N <= 16
+    # Few numbers of a thread have sums of their own, which are added up behind the loop, where there are registers for them.
+    APART: tl.constexpr = BLOCK_N <= 16 and not BEHIND and bias_ptr is None
     total = tl.zeros((BLOCK_M, BLOCK_N if APART else 1), tl.float32)
     acc_a = tl.zeros((BLOCK_M, A), tl.float32)
     acc_b = tl.zeros((BLOCK_M, B if B else 1), tl.float32)
