@@ -164,8 +164,8 @@ def at_terminal(state: Path, keys: list[tuple[str, bytes]], **more: str) -> tupl
             seen = found + len(keys[0][0])
             last, sent = keys.pop(0)[1], time.monotonic()
             os.write(terminal, last)
-        elif not keys and time.monotonic() > sent + 10:
-            # The keys that leave may have come between the prompt and the call that reads.
+        elif time.monotonic() > sent + (40 if keys else 10):
+            # Keys may be lost that come between the prompt and the call that reads.
             sent = time.monotonic()
             with contextlib.suppress(OSError):
                 os.write(terminal, last)
