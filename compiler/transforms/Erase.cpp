@@ -1,6 +1,7 @@
 #include "transforms/Erase.h"
 
 #include "mlir/IR/Diagnostics.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
 
 using namespace mlir;
 
@@ -53,6 +54,14 @@ LogicalResult replaceBody(Region &old, Region &body) {
     return failure();
   old.takeBody(body);
   return success();
+}
+
+void eraseDead(Operation *op) {
+  op->walk([](Block *block) {
+    for (Operation &inner : llvm::make_early_inc_range(llvm::reverse(*block)))
+      if (isOpTriviallyDead(&inner))
+        inner.erase();
+  });
 }
 
 } // namespace triton_metal

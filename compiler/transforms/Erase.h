@@ -16,6 +16,9 @@ llvm::LogicalResult eraseUnread(mlir::Operation *op);
 /// Replaces the body of an operation under the same condition.
 llvm::LogicalResult replaceBody(mlir::Region &old, mlir::Region &body);
 
+/// Erases the operations in an operation whose results nothing reads and that have no effect.
+void eraseDead(mlir::Operation *op);
+
 } // namespace triton_metal
 
 #endif // TRITON_METAL_TRANSFORMS_ERASE_H

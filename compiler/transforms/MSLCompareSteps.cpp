@@ -1,6 +1,7 @@
 // Comparisons in unrolled loops add a constant of each step last.
 
 #include "dialect/msl/MSL.h"
+#include "transforms/Erase.h"
 #include "transforms/MSLBefore.h"
 #include "transforms/Passes.h"
 
@@ -116,11 +117,7 @@ struct CompareSteps : triton_metal::impl::MSLCompareStepsBase<CompareSteps> {
     });
     if (!changes)
       return markAllAnalysesPreserved();
-    getOperation().walk([](Block *block) {
-      for (Operation &op : llvm::make_early_inc_range(llvm::reverse(*block)))
-        if (isOpTriviallyDead(&op))
-          op.erase();
-    });
+    triton_metal::eraseDead(getOperation());
   }
 };
 

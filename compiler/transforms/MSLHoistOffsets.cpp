@@ -2,6 +2,7 @@
 
 #include "dialect/msl/MSL.h"
 #include "dialect/msl/ScalarTypes.h"
+#include "transforms/Erase.h"
 #include "transforms/IntegerRanges.h"
 #include "transforms/MSLBefore.h"
 #include "transforms/Passes.h"
@@ -270,11 +271,7 @@ struct HoistOffsets : triton_metal::impl::MSLHoistOffsetsBase<HoistOffsets> {
     });
     if (!changes)
       return markAllAnalysesPreserved();
-    getOperation().walk([](Block *block) {
-      for (Operation &op : llvm::make_early_inc_range(llvm::reverse(*block)))
-        if (isOpTriviallyDead(&op))
-          op.erase();
-    });
+    triton_metal::eraseDead(getOperation());
   }
 };
 

@@ -4,12 +4,12 @@
 #include "dialect/msl/MSL.h"
 #include "dialect/msl/ScalarTypes.h"
 #include "transforms/ConditionRanges.h"
+#include "transforms/Erase.h"
 #include "transforms/MSLBefore.h"
 #include "transforms/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Matchers.h"
-#include "mlir/Interfaces/SideEffectInterfaces.h"
 
 namespace triton_metal {
 #define GEN_PASS_DEF_MSLSPLITOFFSETS
@@ -209,11 +209,7 @@ struct SplitOffsets : triton_metal::impl::MSLSplitOffsetsBase<SplitOffsets> {
     }
     if (!changes)
       return markAllAnalysesPreserved();
-    getOperation().walk([](Block *block) {
-      for (Operation &op : llvm::make_early_inc_range(llvm::reverse(*block)))
-        if (isOpTriviallyDead(&op))
-          op.erase();
-    });
+    eraseDead(getOperation());
   }
 };
 

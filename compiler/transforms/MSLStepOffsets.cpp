@@ -1,6 +1,7 @@
 // Offsets of unrolled loops as a number from before them and multiples of their indices.
 
 #include "dialect/msl/MSL.h"
+#include "transforms/Erase.h"
 #include "transforms/IntegerRanges.h"
 #include "transforms/MSLBefore.h"
 #include "transforms/Passes.h"
@@ -9,7 +10,6 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Matchers.h"
 #include "mlir/Interfaces/LoopLikeInterface.h"
-#include "mlir/Interfaces/SideEffectInterfaces.h"
 
 namespace triton_metal {
 #define GEN_PASS_DEF_MSLSTEPOFFSETS
@@ -312,11 +312,7 @@ struct StepOffsetsPass : triton_metal::impl::MSLStepOffsetsBase<StepOffsetsPass>
     });
     if (!changes)
       return markAllAnalysesPreserved();
-    getOperation().walk([](Block *block) {
-      for (Operation &op : llvm::make_early_inc_range(llvm::reverse(*block)))
-        if (isOpTriviallyDead(&op))
-          op.erase();
-    });
+    eraseDead(getOperation());
   }
 };
 

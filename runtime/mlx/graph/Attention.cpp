@@ -170,8 +170,11 @@ private:
         first->bits != bitsOfLeast)
       return std::nullopt;
     const Operation &exponential = body.operations[sums.exponentials.front()];
-    auto found = joined(exponential, body.operations[*values->product], weights->part, sums.each,
-                        sums.scale);
+    auto ofWeights = weightsOf(exponential);
+    if (!ofWeights)
+      return std::nullopt;
+    auto found = joined(std::move(ofWeights->first), exponential, body.operations[*values->product],
+                        weights->part, sums.each, sums.scale);
     if (found)
       found->loop = &loop;
     return found;
@@ -190,20 +193,18 @@ private:
       return std::nullopt;
     // The scale of the maximum is a part of what is subtracted.
     std::optional<int> row = rowOf(weights->second);
-    return row ? joined(*exponential, *product, total, *row, {}) : std::nullopt;
+    return row ? joined(std::move(weights->first), *exponential, *product, total, *row, {})
+               : std::nullopt;
   }
 
   /// `total` is the sum of a row of weights, and `highest`, times a scale, the maximum of its
   /// scores.
-  std::optional<Attention> joined(const Operation &exponential, const Operation &product, int total,
-                                  int highest, ScalarKey scale) const {
+  std::optional<Attention> joined(Scores scores, const Operation &exponential,
+                                  const Operation &product, int total, int highest,
+                                  ScalarKey scale) const {
     int weight = exponential.results[0];
     if (reducedFrom(total, {"arith.addf"}) != weight || unconverted(product.operands[0]) != weight)
       return std::nullopt;
-    auto found = weightsOf(exponential);
-    if (!found)
-      return std::nullopt;
-    Scores &scores = found->first;
     // The maximum, which keeps the exponentials in range, is that of the same scores.
     std::vector<ScalarKey> scales;
     if (!scale.isOne())

@@ -1,6 +1,7 @@
 // Attention as MLX's scaled_dot_product_attention.
 
 #include "runtime/mlx/graph/Attention.h"
+#include "runtime/mlx/graph/AxisGroups.h"
 #include "runtime/mlx/graph/Functions.h"
 #include "runtime/mlx/graph/Tracer.h"
 
@@ -19,16 +20,9 @@ namespace {
 /// What the outer axes are to attention.
 struct Layout {
   /// Axes along which queries and keys change; those along which only queries do, but for `rows`.
-  std::vector<size_t> batch, heads;
+  Axes batch, heads;
   /// The axis along which rows go on behind those of a tile.
   std::optional<size_t> rows;
-
-  int sizeOf(const std::vector<size_t> &axes, const Extents &extents) const {
-    int size = 1;
-    for (size_t axis : axes)
-      size *= extents[axis];
-    return size;
-  }
 };
 
 std::optional<Layout> layoutOf(const Extents &queries, const Extents &keys, const Extents &values,
@@ -36,7 +30,7 @@ std::optional<Layout> layoutOf(const Extents &queries, const Extents &keys, cons
                                bool isRowsFree) {
   Layout layout;
   layout.rows = rows;
-  std::vector<size_t> only;
+  Axes only;
   for (size_t axis = 0; axis < outerAxes; ++axis) {
     bool isKey = keys[axis] > 1 || values[axis] > 1;
     if (axis == steps) {
@@ -59,26 +53,6 @@ std::optional<Layout> layoutOf(const Extents &queries, const Extents &keys, cons
   }
   layout.heads = only;
   return layout;
-}
-
-/// The axes of an array in this order, in groups that become one axis each. All others have size 1.
-mx::array arranged(const mx::array &array, const std::vector<std::vector<size_t>> &groups) {
-  std::vector<int> order;
-  std::vector<bool> isPlaced(array.ndim(), false);
-  mx::Shape shape;
-  for (const std::vector<size_t> &group : groups) {
-    int size = 1;
-    for (size_t axis : group) {
-      order.push_back(static_cast<int>(axis));
-      isPlaced[axis] = true;
-      size *= array.shape(static_cast<int>(axis));
-    }
-    shape.push_back(size);
-  }
-  for (size_t axis = 0; axis < array.ndim(); ++axis)
-    if (!isPlaced[axis])
-      order.push_back(static_cast<int>(axis));
-  return mx::reshape(mx::transpose(array, order), shape);
 }
 
 } // namespace
@@ -191,7 +165,6 @@ std::optional<Value> Tracer::attentionAt(const Operation &op) {
   if (visible->offset)
     keys = std::min(keys, queries + *visible->offset);
 
-  using Axes = std::vector<size_t>;
   auto with = [](std::optional<size_t> axis, size_t last) {
     return axis ? Axes{*axis, last} : Axes{last};
   };
@@ -201,13 +174,12 @@ std::optional<Value> Tracer::attentionAt(const Operation &op) {
   auto first = [](const mx::array &array, int64_t size) {
     return array.shape(2) == size ? array : part(array, 2, 0, static_cast<int>(size));
   };
-  mx::array q = first(arranged(wideOf(a, ofQueries),
-                               {layout->batch, layout->heads, with(layout->rows, row), {column}}),
-                      queries);
+  std::vector<Axes> groups = {layout->batch, layout->heads, with(layout->rows, row), {column}};
+  mx::array q = first(inGroups(wideOf(a, ofQueries), groups), queries);
   mx::array k =
-      first(arranged(wideOf(b, ofKeys), {layout->batch, {}, with(steps, column), {row}}), keys);
+      first(inGroups(wideOf(b, ofKeys), {layout->batch, {}, with(steps, column), {row}}), keys);
   mx::array v =
-      first(arranged(wideOf(c, ofValues), {layout->batch, {}, with(steps, row), {column}}), keys);
+      first(inGroups(wideOf(c, ofValues), {layout->batch, {}, with(steps, row), {column}}), keys);
 
   std::string mode;
   std::optional<mx::array> mask;
@@ -230,26 +202,10 @@ std::optional<Value> Tracer::attentionAt(const Operation &op) {
         {result, mx::full(missing, std::numeric_limits<float>::quiet_NaN(), mx::float32)}, 2);
   }
 
-  // From groups back to axes.
-  Axes order = layout->batch;
-  order.insert(order.end(), layout->heads.begin(), layout->heads.end());
-  if (layout->rows)
-    order.push_back(*layout->rows);
-  order.push_back(row);
-  order.push_back(column);
   Extents extents = ofQueries;
   extents[column] = ofValues[column];
-  for (size_t axis = 0; axis < extents.size(); ++axis)
-    if (std::find(order.begin(), order.end(), axis) == order.end())
-      order.push_back(axis);
-  mx::Shape shape;
-  std::vector<int> inverse(order.size());
-  for (size_t i = 0; i < order.size(); ++i) {
-    shape.push_back(extents[order[i]]);
-    inverse[order[i]] = static_cast<int>(i);
-  }
   summary.raised.emplace_back(op.place, "scaled dot-product attention");
-  return Value::of(resultType(op), extents, mx::transpose(mx::reshape(result, shape), inverse),
+  return Value::of(resultType(op), extents, fromGroups(result, groups, extents),
                    a.isKnown() && b.isKnown() && c.isKnown());
 }
 

@@ -1,6 +1,7 @@
 // Products of tiles. Axes of the grid along which one operand is the same belong to the rows or the
 // columns of the product, so that a grid of tiles is one product of matrices.
 
+#include "runtime/mlx/graph/AxisGroups.h"
 #include "runtime/mlx/graph/Tracer.h"
 
 #include "mlx/ops.h"
@@ -11,8 +12,6 @@
 namespace triton_metal::graph {
 
 namespace {
-
-using Axes = std::vector<size_t>;
 
 /// What an axis in front of two tiles means for their product.
 struct Contraction {
@@ -34,31 +33,6 @@ Contraction contractionOf(const mx::array &x, const mx::array &y, const SummedAx
       axes.columns.push_back(axis);
   }
   return axes;
-}
-
-/// The array with these groups of axes, in their order, each as one axis; all others have size 1.
-/// The batch stays apart.
-mx::array grouped(const mx::array &array, const Axes &batch, Axes first, Axes second) {
-  mx::Shape shape;
-  std::vector<int> order;
-  std::vector<bool> isPlaced(array.ndim(), false);
-  auto place = [&](size_t axis) {
-    order.push_back(static_cast<int>(axis));
-    isPlaced[axis] = true;
-    return array.shape(static_cast<int>(axis));
-  };
-  for (size_t axis : batch)
-    shape.push_back(place(axis));
-  for (const Axes &group : {first, second}) {
-    int size = 1;
-    for (size_t axis : group)
-      size *= place(axis);
-    shape.push_back(size);
-  }
-  for (size_t axis = 0; axis < array.ndim(); ++axis)
-    if (!isPlaced[axis])
-      order.push_back(static_cast<int>(axis));
-  return mx::reshape(mx::transpose(array, order), shape);
 }
 
 Axes with(Axes axes, size_t last) {
@@ -116,23 +90,20 @@ Value Tracer::product(const Operation &op, const Value &a, const Value &b,
   for (auto [axis, size] : along)
     extents[axis] = 1;
   bool isKnown = a.isKnown() && b.isKnown();
+  // Axes of the batch stay apart.
+  auto groups = [&](Axes first, Axes second) {
+    std::vector<Axes> all;
+    for (size_t axis : axes.batch)
+      all.push_back({axis});
+    all.push_back(std::move(first));
+    all.push_back(std::move(second));
+    return all;
+  };
   mx::array matrices =
-      multiply(grouped(x, axes.batch, with(axes.rows, m), with(axes.sums, n)),
-               grouped(y, axes.batch, with(axes.sums, m), with(axes.columns, n)), type);
-  // From groups back to axes.
-  Axes order = axes.batch;
-  for (const Axes &group : {with(axes.rows, m), with(axes.columns, n)})
-    order.insert(order.end(), group.begin(), group.end());
-  for (size_t axis = 0; axis < rank; ++axis)
-    if (std::find(order.begin(), order.end(), axis) == order.end())
-      order.push_back(axis);
-  mx::Shape shape;
-  for (size_t axis : order)
-    shape.push_back(extents[axis]);
-  std::vector<int> inverse(rank);
-  for (size_t i = 0; i < rank; ++i)
-    inverse[order[i]] = static_cast<int>(i);
-  mx::array tiles = mx::transpose(mx::reshape(matrices, shape), inverse);
+      multiply(inGroups(x, groups(with(axes.rows, m), with(axes.sums, n))),
+               inGroups(y, groups(with(axes.sums, m), with(axes.columns, n))), type);
+  mx::array tiles =
+      fromGroups(matrices, groups(with(axes.rows, m), with(axes.columns, n)), extents);
   return Value::of(wide, extents, tiles, isKnown);
 }
 

@@ -14,16 +14,6 @@
 
 namespace triton_metal::graph {
 
-namespace {
-
-/// Axes of the tile of `like` in front of which only outer axes have sizes.
-Extents joined(const Value &a, const Value &b) {
-  size_t rank = std::max(a.rank(), b.rank());
-  return join(aligned(a, rank).extents(), aligned(b, rank).extents());
-}
-
-} // namespace
-
 void Tracer::runRescaled(RaisedLoop &loop, const RescaledSums &sums) {
   const Block &body = loop.body;
   const Operation &maximum = body.operations[sums.maximum];
@@ -101,14 +91,14 @@ void Tracer::addUp(RaisedLoop &loop, const RescaledSums::Sum &sum) {
     result = sumWith(tiles, product(tiles, a, b, {{loop.axis, loop.size}}), faded);
   } else {
     Value part = neutralOutside(loop, get(sum.part), "arith.addf");
-    Extents extents = joined(part, faded);
+    size_t rank = std::max(part.rank(), faded.rank());
+    Extents extents = join(aligned(part, rank).extents(), aligned(faded, rank).extents());
     extents[loop.axis] = loop.size;
-    mx::array all = *reduced("arith.addf", whole(aligned(part, extents.size()), extents),
+    mx::array all = *reduced("arith.addf", whole(aligned(part, rank), extents),
                              static_cast<int>(loop.axis), /*keepsAxis=*/true);
     extents[loop.axis] = 1;
-    result =
-        Value::of(initial.type(), extents, mx::add(aligned(faded, extents.size()).array(), all),
-                  faded.isKnown() && part.isKnown());
+    result = Value::of(initial.type(), extents, mx::add(aligned(faded, rank).array(), all),
+                       faded.isKnown() && part.isKnown());
   }
   if (std::optional<Value> isEntered = entered(loop))
     result = choose(*isEntered, result, initial);
