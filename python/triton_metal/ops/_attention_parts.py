@@ -165,7 +165,7 @@ def factor_of(top, scale_2, power, limit):
 def weights_again(dots, bias, highest, share, scale_2, power, see, POSITIVE: tl.constexpr):
     """The weights of the forward pass from products that are the same numbers there; a limit keeps those finite that are not."""
     if POSITIVE:
-        factor = tl.where(tl.abs(highest) < COARSE, scale_2, power)
+        factor = factor_of(highest, scale_2, power, COARSE)
         scores = tl.minimum(dots * factor - highest, MOST_ABOVE)
     else:
         scores = dots * scale_2
