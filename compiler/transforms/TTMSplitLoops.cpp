@@ -60,6 +60,7 @@ private:
   void addUpperBounds(Value value);
   void findConditions();
   void keepSameMasks();
+  void clearConditions();
   Value createLimit(Affine limit, int64_t factor);
   Value createPositive(const Affine &number);
   Value createSum(const Affine &number);
@@ -67,9 +68,10 @@ private:
   Value createBound();
   Value createVersionBound();
   void continueLoop(Value bound, ValueRange carried);
-  void branch(Value bound);
-  void branch(Block &block, Value bound);
-  void branch(ArrayRef<Operation *> group, Value bound);
+  void branch();
+  void branch(Block &block);
+  void branch(ArrayRef<Operation *> group);
+  Value createGroupBound(ArrayRef<Operation *> group, DenseSet<Operation *> &isTrue);
   void markCut(Operation *root, bool isCut);
   void findComparisons(Value mask, SmallVectorImpl<const Comparison *> &found);
   bool areAll(ArrayRef<const Comparison *> some);
@@ -94,8 +96,10 @@ private:
   SmallVector<Affine> upperBounds;
   /// Whether one of two loops is to take all steps.
   bool isVersioned = false;
-  /// Whether the loop stays one, and its loads stand in both sides of a branch.
+  /// Whether the loop stays one, and its loads and choices stand in both sides of a branch.
   bool isBranched = false;
+  /// Whether choices of tiles have masks, too.
+  bool chooses = false;
   OpBuilder builder{loop};
   Location where = UnknownLoc::get(loop.getContext());
 };
@@ -119,9 +123,15 @@ Value getMask(Operation *op) {
   return store ? store.getMask() : Value();
 }
 
+/// What a load, store or choice asks; null where it asks nothing.
+Value getCondition(Operation *op) {
+  auto select = dyn_cast<arith::SelectOp>(op);
+  return select ? select.getCondition() : getMask(op);
+}
+
 bool LoopSplit::analyse() {
   int64_t operations = 0;
-  bool multiplies = false, chooses = false;
+  bool multiplies = false;
   WalkResult result = loop.getBody()->walk([&](Operation *op) {
     if (isa<LoopLikeOpInterface>(op) || ++operations > kMostOperations)
       return WalkResult::interrupt();
@@ -133,9 +143,7 @@ bool LoopSplit::analyse() {
       if (instruction && instruction->inRegisters)
         return WalkResult::interrupt();
     }
-    Value mask = getMask(op);
-    if (auto select = dyn_cast<arith::SelectOp>(op))
-      mask = select.getCondition();
+    Value mask = getCondition(op);
     if (mask && getRegisters(mask) > 1) {
       size_t before = comparisons.size();
       addMask(mask);
@@ -155,7 +163,7 @@ bool LoopSplit::analyse() {
   // steps are whole in most programs, one of two loops takes all of them.
   isVersioned = multiplies && !chooses &&
                 llvm::all_of(limits, [&](auto &limit) { return isLikelyWhole(limit.first); });
-  isBranched = multiplies && !chooses && !isVersioned;
+  isBranched = multiplies && !isVersioned;
   if (isBranched)
     keepSameMasks();
   return true;
@@ -165,11 +173,16 @@ bool LoopSplit::analyse() {
 /// programs whose rows or columns are cut.
 void LoopSplit::keepSameMasks() {
   comparisons.remove_if([](auto &entry) { return entry.second.margin.perIndex == 0; });
+  clearConditions();
+  alwaysTrue.clear();
+  findConditions();
+}
+
+/// Forgets what decides which steps are whole.
+void LoopSplit::clearConditions() {
   conditions.clear();
   limits.clear();
   upperBounds.clear();
-  alwaysTrue.clear();
-  findConditions();
 }
 
 /// Collects the comparisons of a mask; only those that ask what others have asked if `onlyKnown`.
@@ -568,10 +581,16 @@ void dropMasks(Operation *root, const DenseSet<Operation *> &isTrue) {
   });
 }
 
-/// Puts loads into both sides of a branch: with the masks of a whole step, and as they are. What
-/// goes from them to the tiles of a product goes with them, so that sums of products live in one
-/// loop.
-void LoopSplit::branch(Value bound) {
+/// Whether nothing but tiles of products takes what an operation gives.
+bool feedsTiles(Operation *op) {
+  return isa<StoreTileOp>(op) ||
+         (isPure(op) && !op->use_empty() && llvm::all_of(op->getUsers(), feedsTiles));
+}
+
+/// Puts loads and choices into both sides of a branch: with the masks of a whole step, and as they
+/// are. What goes from loads to the tiles of a product goes with them, so that sums of products
+/// live in one loop.
+void LoopSplit::branch() {
   // Loads of the next step stand in branches of their own.
   SmallVector<Block *> blocks{loop.getBody()};
   loop.getBody()->walk([&](scf::IfOp op) {
@@ -580,24 +599,29 @@ void LoopSplit::branch(Value bound) {
         blocks.push_back(&region->front());
   });
   for (Block *block : blocks)
-    branch(*block, bound);
+    branch(*block);
 }
 
 /// The same in a block.
-void LoopSplit::branch(Block &block, Value bound) {
-  SmallVector<SmallVector<Operation *>> groups(1);
+void LoopSplit::branch(Block &block) {
+  SmallVector<SmallVector<Operation *>> groups(1), choices;
   DenseSet<Operation *> moved;
   for (Operation &op : block.without_terminator()) {
     SmallVector<const Comparison *> found;
-    if (isa<tt::LoadOp>(op) && getMask(&op))
-      findComparisons(getMask(&op), found);
+    if (Value mask = isa<tt::LoadOp>(op) ? getMask(&op) : Value())
+      findComparisons(mask, found);
     bool follows = (isPure(&op) || isa<StoreTileOp>(op)) && op.getNumRegions() == 0 &&
+                   (!chooses || feedsTiles(&op)) &&
                    llvm::any_of(op.getOperands(), [&](Value operand) {
                      return moved.contains(operand.getDefiningOp());
                    });
     if (!found.empty() || follows) {
       moved.insert(&op);
       groups.back().push_back(&op);
+    } else if (auto select = dyn_cast<arith::SelectOp>(op)) {
+      findComparisons(select.getCondition(), found);
+      if (!found.empty())
+        choices.push_back({select});
     } else if (op.getNumRegions() || (!isPure(&op) && !isa<AllocTileOp>(op))) {
       // Accesses keep their order, and what reads a load comes behind it.
       moved.clear();
@@ -605,13 +629,25 @@ void LoopSplit::branch(Block &block, Value bound) {
         groups.emplace_back();
     }
   }
+  groups.append(choices);
   for (ArrayRef<Operation *> group : groups)
     if (!group.empty())
-      branch(group, bound);
+      branch(group);
 }
 
 /// The same for a group of operations. Nothing else between them depends on them.
-void LoopSplit::branch(ArrayRef<Operation *> group, Value bound) {
+void LoopSplit::branch(ArrayRef<Operation *> group) {
+  // Blocks that hold all keys may still have some that a query does not see: each group has a bound
+  // of its own.
+  DenseSet<Operation *> isTrue;
+  Value bound = createGroupBound(group, isTrue);
+  if (!bound)
+    return;
+  if (bound == loop.getUpperBound()) {
+    for (Operation *op : group)
+      dropMasks(op, isTrue);
+    return;
+  }
   SmallVector<Value> results;
   auto isOutside = [&](Operation *user) { return !llvm::is_contained(group, user); };
   for (Operation *op : group)
@@ -637,10 +673,8 @@ void LoopSplit::branch(ArrayRef<Operation *> group, Value bound) {
     result.replaceUsesWithIf(chosen, [&](OpOperand &use) { return isOutside(use.getOwner()); });
   for (Operation *op : llvm::reverse(group))
     op->erase();
-  DenseSet<Operation *> isTrue;
-  for (auto &[op, comparison] : comparisons)
-    isTrue.insert(op);
-  choice.getThenRegion().walk([&](tt::LoadOp load) { dropMasks(load, isTrue); });
+  for (Operation &op : choice.getThenRegion().front())
+    dropMasks(&op, isTrue);
   choice.getElseRegion().walk([&](tt::LoadOp load) { markCut(load, /*isCut=*/true); });
   // What is left of a bound is asked in the steps that it cuts alone.
   Region &cut = choice.getElseRegion();
@@ -652,6 +686,33 @@ void LoopSplit::branch(ArrayRef<Operation *> group, Value bound) {
       op->moveBefore(&cut.front(), cut.front().begin());
     op = before;
   }
+}
+
+/// The index before which the steps are whole for a group, in front of the loop, and the
+/// comparisons that are true in them. It is the loop's end where all steps are whole, and null
+/// where none is.
+Value LoopSplit::createGroupBound(ArrayRef<Operation *> group, DenseSet<Operation *> &isTrue) {
+  DenseSet<const Comparison *> asked;
+  for (Operation *op : group) {
+    SmallVector<const Comparison *> found;
+    if (Value mask = getCondition(op))
+      findComparisons(mask, found);
+    asked.insert_range(found);
+  }
+  auto every = comparisons;
+  for (auto &[op, comparison] : comparisons)
+    if (asked.contains(&comparison))
+      isTrue.insert(op);
+  comparisons.remove_if([&](auto &entry) { return !isTrue.contains(entry.first); });
+  clearConditions();
+  findConditions();
+  builder.setInsertionPoint(loop);
+  Value bound = limits.empty() && conditions.empty() ? loop.getUpperBound() : createBound();
+  comparisons = std::move(every);
+  APInt lower, end;
+  bool never = matchPattern(bound, m_ConstantInt(&end)) &&
+               matchPattern(loop.getLowerBound(), m_ConstantInt(&lower)) && end.sle(lower);
+  return never ? Value() : bound;
 }
 
 /// Adds the comparisons that are part of a mask.
@@ -679,6 +740,8 @@ void LoopSplit::rewrite() {
   IRRewriter rewriter(loop.getContext());
   dropMasks(loop, alwaysTrue);
   comparisons.remove_if([&](auto &entry) { return alwaysTrue.contains(entry.first); });
+  if (isBranched)
+    return branch();
   Value bound = isVersioned ? createVersionBound() : createBound();
   APInt lower, end, upper;
   if (matchPattern(bound, m_ConstantInt(&end))) {
@@ -694,8 +757,6 @@ void LoopSplit::rewrite() {
     (void)runRegionDCE(rewriter, loop->getRegions());
     return;
   }
-  if (isBranched)
-    return branch(bound);
   IRMapping mapping;
   auto whole = cast<scf::ForOp>(builder.clone(*loop, mapping));
   whole.getUpperBoundMutable().assign(bound);
