@@ -707,7 +707,16 @@ Value LoopSplit::createGroupBound(ArrayRef<Operation *> group, DenseSet<Operatio
   clearConditions();
   findConditions();
   builder.setInsertionPoint(loop);
-  Value bound = limits.empty() && conditions.empty() ? loop.getUpperBound() : createBound();
+  // No index reaches the upper bound, so that it is no part of this one, and nothing is rounded.
+  Value bound;
+  for (auto &[sum, factor] : limits) {
+    Value limit = createLimit(sum, factor);
+    bound = bound ? builder.createOrFold<arith::MinSIOp>(where, bound, limit) : limit;
+  }
+  if (!bound)
+    bound = loop.getUpperBound();
+  if (Value all = createConditions())
+    bound = builder.createOrFold<arith::SelectOp>(where, all, bound, loop.getLowerBound());
   comparisons = std::move(every);
   APInt lower, end;
   bool never = matchPattern(bound, m_ConstantInt(&end)) &&
