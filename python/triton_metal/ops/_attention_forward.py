@@ -46,11 +46,11 @@ def attention_kernel(
     sequences, n_queries, n_keys, group, scale_2, power, limit, left, right,
     BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, A: tl.constexpr, B: tl.constexpr, WIDTH: tl.constexpr,
     BATCHED: tl.constexpr, ALIKE: tl.constexpr, BEHIND: tl.constexpr, AHEAD: tl.constexpr,
-    POSITIVE: tl.constexpr, FAR: tl.constexpr,
+    EVEN: tl.constexpr, POSITIVE: tl.constexpr, FAR: tl.constexpr,
 ):  # fmt: skip
     """softmax(scale Q Kᵀ + bias) V; steps are those of (batch, head, row).
 
-    ALIKE says that rows lie equally far apart in all arrays, the values as the keys do, and the result as the queries.
+    EVEN says that the end of the keys cuts no block. ALIKE says that rows lie equally far apart in all arrays, the values as the keys do, and the result as the queries.
     """
     batch, start_m, q_row, k_row, n_queries, n_keys = block_of(
         q_offsets_ptr,
@@ -102,17 +102,18 @@ def attention_kernel(
     acc_b = tl.zeros((BLOCK_M, B if B else 1), tl.float32)
     for start_n in range(first, last, BLOCK_N):
         n = start_n + keys
-        k = load_rows(k_ptr, k_steps[2], keys, n < n_keys, A, B, WIDTH)
+        k = load_rows(k_ptr, k_steps[2], keys, None if EVEN else n < n_keys, A, B, WIDTH)
         scores = products(q, k, B)
         if not POSITIVE:
             scores *= scale_2
         if bias_ptr is not None:
             scores += biases(m[:, None], n[None, :], n_queries, n_keys, bias_ptr, bias_steps, FAR)
-        see = sees(
-            m[:, None], n[None, :], n_queries, n_keys, behind, ahead, mask_ptr, mask_steps,
-            BEHIND, AHEAD, FAR,
-        )  # fmt: skip
-        scores = tl.where(see, scores, -float("inf"))
+        if not EVEN or BEHIND or AHEAD or mask_ptr is not None:
+            see = sees(
+                m[:, None], n[None, :], n_queries, n_keys, behind, ahead, mask_ptr, mask_steps,
+                BEHIND, AHEAD, FAR,
+            )  # fmt: skip
+            scores = tl.where(see, scores, -float("inf"))
         top = tl.max(scores, axis=1)
         if POSITIVE:
             # Maxima are taken before the scale, which then is in one operation with the subtraction.
@@ -125,7 +126,7 @@ def attention_kernel(
         fade = tl.exp2(highest - higher)
         added = weights if APART else tl.sum(weights, axis=1)[:, None]
         total = total * fade[:, None] + added
-        v = load_rows(v_ptr, v_steps[2], keys, n < n_keys, A, B, WIDTH)
+        v = load_rows(v_ptr, v_steps[2], keys, None if EVEN else n < n_keys, A, B, WIDTH)
         weights = weights.to(v[0].dtype)
         acc_a = tl.dot(weights, v[0], acc_a * fade[:, None], input_precision="ieee")
         if B:
@@ -197,7 +198,7 @@ def forward(
         q_steps=q_steps, k_steps=k_steps, v_steps=v_steps,
         out_steps=out_steps, row_steps=(heads * queries, queries, 1),
         sequences=0, n_queries=queries, n_keys=keys, group=heads // max(kv_heads, 1),
-        BATCHED=batched, ALIKE=alike and not batched, FAR=far(q, k, v, mask, bias),
+        BATCHED=batched, ALIKE=alike and not batched, EVEN=lengths is None and keys % sizes["BLOCK_N"] == 0, FAR=far(q, k, v, mask, bias),
         **factors(scale, bias is not None), **seen_arguments(mask, bias, lengths, left, right, scale), **sizes, **pieces(width),
         **({} if keep else dict.fromkeys(KEPT)),
     )  # fmt: skip
@@ -220,7 +221,7 @@ def forward_packed(
         q_steps=packed_steps(q), k_steps=packed_steps(k), v_steps=packed_steps(v),
         out_steps=(0, width, heads * width), row_steps=(0, queries, 1),
         sequences=count, n_queries=queries, n_keys=keys, group=heads // max(kv_heads, 1),
-        BATCHED=False, ALIKE=False, FAR=far(q, k, v),
+        BATCHED=False, ALIKE=False, EVEN=False, FAR=far(q, k, v),
         **factors(scale, False), **seen_arguments(None, None, None, left, right, scale), **sizes, **pieces(width),
         **({} if keep else dict.fromkeys(KEPT)),
     )  # fmt: skip

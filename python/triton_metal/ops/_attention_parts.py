@@ -107,20 +107,27 @@ def row_ptrs(base, step, rows, A: tl.constexpr, B: tl.constexpr, WIDTH: tl.const
 
 @triton.jit
 def piece_mask(inside, FIRST: tl.constexpr, PIECE: tl.constexpr, WIDTH: tl.constexpr):
-    """Which elements of a piece there are."""
-    mask = inside[:, None]
+    """Which elements of a piece there are; None if that is all of them. Without `inside`, there are all rows."""
+    mask = None if inside is None else inside[:, None]
     if FIRST + PIECE > WIDTH:
-        mask = mask & (FIRST + tl.arange(0, PIECE) < WIDTH)[None, :]
+        columns = (FIRST + tl.arange(0, PIECE) < WIDTH)[None, :]
+        mask = columns if inside is None else mask & columns
     return mask
 
 
 @triton.jit
+def load_piece(ptrs, mask):
+    """A piece of a block of rows."""
+    return tl.load(ptrs) if mask is None else tl.load(ptrs, mask=mask, other=0.0)
+
+
+@triton.jit
 def load_rows(base, step, rows, inside, A: tl.constexpr, B: tl.constexpr, WIDTH: tl.constexpr):
-    """A block of rows in two pieces."""
+    """A block of rows in two pieces, with 0 where `inside`, if it is given, says that there is no row."""
     ptrs = row_ptrs(base, step, rows, A, B, WIDTH)
-    a = tl.load(ptrs[0], mask=piece_mask(inside, 0, A, WIDTH), other=0.0)
+    a = load_piece(ptrs[0], piece_mask(inside, 0, A, WIDTH))
     if B:
-        return a, tl.load(ptrs[1], mask=piece_mask(inside, A, B, WIDTH), other=0.0)
+        return a, load_piece(ptrs[1], piece_mask(inside, A, B, WIDTH))
     return a, a
 
 
