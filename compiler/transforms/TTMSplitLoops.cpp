@@ -72,6 +72,7 @@ private:
   void branch(Block &block);
   void branch(ArrayRef<Operation *> group);
   Value createGroupBound(ArrayRef<Operation *> group, DenseSet<Operation *> &isTrue);
+  void sinkIntoCuts(Block &block);
   void markCut(Operation *root, bool isCut);
   void findComparisons(Value mask, SmallVectorImpl<const Comparison *> &found);
   bool areAll(ArrayRef<const Comparison *> some);
@@ -100,6 +101,8 @@ private:
   bool isBranched = false;
   /// Whether choices of tiles have masks, too.
   bool chooses = false;
+  /// The sides of branches for steps that are not whole.
+  SmallVector<Region *> cuts;
   OpBuilder builder{loop};
   Location where = UnknownLoc::get(loop.getContext());
 };
@@ -600,6 +603,8 @@ void LoopSplit::branch() {
   });
   for (Block *block : blocks)
     branch(*block);
+  for (Block *block : blocks)
+    sinkIntoCuts(*block);
 }
 
 /// The same in a block.
@@ -676,15 +681,32 @@ void LoopSplit::branch(ArrayRef<Operation *> group) {
   for (Operation &op : choice.getThenRegion().front())
     dropMasks(&op, isTrue);
   choice.getElseRegion().walk([&](tt::LoadOp load) { markCut(load, /*isCut=*/true); });
-  // What is left of a bound is asked in the steps that it cuts alone.
-  Region &cut = choice.getElseRegion();
-  for (Operation *op = choice->getPrevNode(); op;) {
-    Operation *before = op->getPrevNode();
-    if (isPure(op) && op->getNumRegions() == 0 && !op->use_empty() &&
-        llvm::all_of(op->getUsers(),
-                     [&](Operation *user) { return cut.isAncestor(user->getParentRegion()); }))
-      op->moveBefore(&cut.front(), cut.front().begin());
-    op = before;
+  cuts.push_back(&choice.getElseRegion());
+}
+
+/// What is left of bounds is asked in the steps that they cut alone, and in each of their branches
+/// again.
+void LoopSplit::sinkIntoCuts(Block &block) {
+  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block.without_terminator()))) {
+    if (!isPure(&op) || op.getNumRegions() || op.use_empty())
+      continue;
+    llvm::SmallSetVector<Region *, 4> users;
+    for (Operation *user : op.getUsers()) {
+      auto *it = llvm::find_if(
+          cuts, [&](Region *cut) { return cut->isAncestor(user->getParentRegion()); });
+      users.insert(it == cuts.end() ? nullptr : *it);
+    }
+    if (users.contains(nullptr))
+      continue;
+    for (Region *cut : users) {
+      builder.setInsertionPointToStart(&cut->front());
+      Operation *copy = builder.clone(op);
+      for (auto [result, again] : llvm::zip(op.getResults(), copy->getResults()))
+        result.replaceUsesWithIf(again, [&](OpOperand &use) {
+          return use.getOwner() != copy && cut->isAncestor(use.getOwner()->getParentRegion());
+        });
+    }
+    op.erase();
   }
 }
 

@@ -19,7 +19,7 @@ std::vector<const Builtin *> builtins() {
 }
 
 const Builtin *findBuiltin(StringRef name) {
-  static const StringMap<const Builtin *> rows = [] {
+  [[clang::no_destroy]] static const StringMap<const Builtin *> rows = [] {
     StringMap<const Builtin *> map;
     for (const Builtin *row : builtins())
       map[row->name] = row;

@@ -18,7 +18,7 @@ using namespace llvm;
 namespace triton_metal::engine {
 
 const std::string &buildIdentity() {
-  static const std::string identity = [] {
+  [[clang::no_destroy]] static const std::string identity = [] {
     std::string text = "engine " + std::to_string(engineVersion) + "; " + frontendVersion() +
                        "; LLVM " LLVM_VERSION_STRING "; " + hostDescription();
     // The size and time of the file that contains this code, so that a rebuilt engine does not run

@@ -2,7 +2,6 @@
 #undef _FORTIFY_SOURCE // its longjmp takes a jump to a fiber's stack for an error
 #endif
 #include "host_device/engine/Guard.h"
-#include "host_device/engine/PerProcess.h"
 #include <algorithm>
 #include <array>
 #include <condition_variable>
@@ -213,10 +212,7 @@ Guard::~Guard() {
   munmap(alternateStack, alternateStackBytes);
 }
 
-Guard &Guard::ofThisThread() {
-  static thread_local Guard guard;
-  return guard;
-}
+Guard &Guard::ofThisThread() { return perThread<Guard>(); }
 
 void Guard::abandon() { Handlers::jump(*this, 0, 0); }
 

@@ -1,6 +1,7 @@
 // Runs code that may fault or never end, and turns either into an error of the call.
 #pragma once
 
+#include "host_device/engine/PerProcess.h"
 #include <atomic>
 #include <chrono>
 #include <csetjmp>
@@ -76,6 +77,7 @@ public:
   struct Handlers;
 
 private:
+  template <typename T> friend T &perThread();
   Guard();
   friend struct Handlers;
   friend class TimeLimit;

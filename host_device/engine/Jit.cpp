@@ -169,7 +169,7 @@ Jit::~Jit() = default;
 
 Expected<Jit *> Jit::get() {
   // Never destroyed, because kernels may run until the end of the process.
-  static Expected<Jit *> instance = []() -> Expected<Jit *> {
+  [[clang::no_destroy]] static Expected<Jit *> instance = []() -> Expected<Jit *> {
     Expected<const Processor *> processor = Processor::get();
     if (!processor)
       return processor.takeError();

@@ -20,4 +20,13 @@ template <typename T> T &perProcess() {
   return *object;
 }
 
+/// The object of a thread, which frees it when it ends.
+template <typename T> T &perThread() {
+#pragma clang diagnostic push
+#pragma clang diagnostic ignored "-Wexit-time-destructors"
+  static thread_local T object;
+#pragma clang diagnostic pop
+  return object;
+}
+
 } // namespace triton_metal::engine

@@ -1,5 +1,6 @@
 #include "host_device/engine/Protect.h"
 #include "host_device/engine/Guard.h"
+#include "host_device/engine/PerProcess.h"
 #include "llvm/Support/ErrorHandling.h"
 #include "llvm/Support/raw_ostream.h"
 #include "llvm/Support/thread.h"
@@ -10,10 +11,10 @@ namespace triton_metal::engine {
 static constexpr unsigned stackBytes = 512u << 20;
 
 /// The message of LLVM's fatal error in this thread's protected code.
-static std::string &fatalMessage() {
-  static thread_local std::string message;
-  return message;
-}
+struct FatalMessage {
+  std::string text;
+};
+static std::string &fatalMessage() { return perThread<FatalMessage>().text; }
 
 static void onFatalError(void *, const char *reason, bool) {
   Guard &guard = Guard::ofThisThread();

@@ -4,6 +4,7 @@
 
 #include "host_device/engine/GroupMemory.h"
 #include "host_device/engine/Guard.h"
+#include "host_device/engine/PerProcess.h"
 #include "host_device/engine/Random.h"
 #include "host_device/engine/Runtime.h"
 #include "host_device/engine/Visibility.h"
@@ -66,10 +67,7 @@ struct Part {
 
 class Runner {
 public:
-  static Runner &ofThisThread() {
-    static thread_local Runner runner;
-    return runner;
-  }
+  static Runner &ofThisThread() { return perThread<Runner>(); }
 
   /// Runs the threadgroups from `first` to `last` of the order. Returns false if the kernel failed.
   bool run(const LaunchPlan &plan, uint64_t first, uint64_t last, Part &part);

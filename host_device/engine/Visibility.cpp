@@ -1,6 +1,7 @@
 #include "host_device/engine/Visibility.h"
 #include "host_device/engine/Guard.h"
 #include "host_device/engine/Owners.h"
+#include "host_device/engine/PerProcess.h"
 #include "host_device/engine/Runtime.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/raw_ostream.h"
@@ -76,10 +77,7 @@ Visibility::Visibility(const LaunchState &launch, const CodeFacts &facts)
   known.resize(facts.sites.size());
 }
 
-Visibility::Kept &Visibility::kept() {
-  static thread_local Kept memory;
-  return memory;
-}
+Visibility::Kept &Visibility::kept() { return perThread<Kept>(); }
 
 Visibility::Region Visibility::allocate(uint64_t start, uint64_t bytes) const {
   std::vector<Region> &old = kept().regions;

@@ -25,7 +25,7 @@ Expected<CompiledMsl> compileMsl(StringRef source, const MslOptions &options,
 const char *hostDeviceSourceHash();
 
 std::string frontendVersion() {
-  static const std::string version = [] {
+  [[clang::no_destroy]] static const std::string version = [] {
     SHA256 hash;
     hash.update(clang::getClangFullVersion());
     for (const StdlibHeader &header : stdlibHeaders()) {

@@ -93,10 +93,10 @@ void separateInitialisers(Module &module) {
 
 /// The value of a call of the C library with numbers, or null.
 static Constant *valueOf(CallInst &call) {
-  static const StringMap<float (*)(float)> unary = {
+  [[clang::no_destroy]] static const StringMap<float (*)(float)> unary = {
       {"acos", acosf}, {"acosh", acoshf}, {"asin", asinf}, {"asinh", asinhf},
       {"atan", atanf}, {"atanh", atanhf}, {"cosh", coshf}, {"sinh", sinhf}};
-  static const StringMap<float (*)(float, float)> binary = {
+  [[clang::no_destroy]] static const StringMap<float (*)(float, float)> binary = {
       {"atan2", atan2f}, {"fmod", fmodf}, {"nextafter", nextafterf}, {"pow", powf}};
   Function *callee = call.getCalledFunction();
   StringRef name = callee ? callee->getName() : "";

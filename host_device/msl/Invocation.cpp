@@ -144,7 +144,7 @@ StringRef parsedPrelude() {
   EmbeddedPrelude embedded = embeddedPrelude();
   if (!embedded.bytes.empty() && embedded.clangVersion == clang::getClangFullVersion())
     return embedded.bytes;
-  static const std::string prelude = parsePrelude();
+  [[clang::no_destroy]] static const std::string prelude = parsePrelude();
   return prelude;
 }
 

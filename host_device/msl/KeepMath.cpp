@@ -15,7 +15,7 @@ bool isOrder(StringRef name) {
 }
 
 bool isKept(StringRef name) {
-  static const StringSet<> names = {"acos", "acosh", "asin",  "asinh",  "atan", "atan2", "atanh",
+  [[clang::no_destroy]] static const StringSet<> names = {"acos", "acosh", "asin",  "asinh",  "atan", "atan2", "atanh",
                                     "cos",  "cosh",  "cospi", "divide", "exp",  "exp10", "exp2",
                                     "fmod", "log",   "log10", "log2",   "pow",  "powr",  "rsqrt",
                                     "sin",  "sinh",  "sinpi", "sqrt",   "tan",  "tanh",  "tanpi"};

@@ -12,7 +12,7 @@ namespace triton_metal {
 /// Functions that a GPU computes in several instructions, or on a unit of its own. The
 /// specification's tables of accuracy have these names.
 static bool isElementary(StringRef name) {
-  static const StringSet<> names = {
+  [[clang::no_destroy]] static const StringSet<> names = {
       "acos",   "acosh", "asin",   "asinh", "atan",  "atan2", "atanh", "cos",  "cosh", "cospi",
       "divide", "exp",   "exp10",  "exp2",  "fmod",  "log",   "log10", "log2", "pow",  "powr",
       "rsqrt",  "sin",   "sincos", "sinh",  "sinpi", "sqrt",  "tan",   "tanh", "tanpi"};

@@ -106,7 +106,7 @@ public:
 
 private:
   static llvm::ArrayRef<Spelling> spellings() {
-    static const std::vector<Spelling> all = [] {
+    [[clang::no_destroy]] static const std::vector<Spelling> all = [] {
       std::vector<Spelling> result;
       auto add = [&](StringRef name) {
         result.push_back({AttributeCommonInfo::AS_GNU, name.data()});

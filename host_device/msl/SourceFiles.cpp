@@ -119,7 +119,7 @@ private:
 
 /// The headers of the standard library as clang reads them.
 ArrayRef<std::pair<std::string, std::string>> headers() {
-  static const std::vector<std::pair<std::string, std::string>> all = [] {
+  [[clang::no_destroy]] static const std::vector<std::pair<std::string, std::string>> all = [] {
     std::vector<std::pair<std::string, std::string>> result;
     for (const StdlibHeader &header : stdlibHeaders())
       result.emplace_back("/metal/include/" + header.name.str(), rewriteLiterals(header.text));

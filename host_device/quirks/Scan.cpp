@@ -295,7 +295,7 @@ Expected<std::vector<QuirkHit>> scanForQuirks(StringRef text, const QuirkOptions
 const char *quirkSourceHash();
 
 std::string quirkScannerVersion() {
-  static const std::string version = [] {
+  [[clang::no_destroy]] static const std::string version = [] {
     SHA256 hash;
     hash.update(frontendVersion());
     hash.update(quirkSourceHash());

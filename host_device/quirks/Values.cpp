@@ -189,7 +189,7 @@ static const FunctionDecl *functionOf(const VarDecl *variable) {
 }
 
 const VariableFacts &Values::facts(const VarDecl *variable, const FunctionDecl *) {
-  static const VariableFacts none;
+  [[clang::no_destroy]] static const VariableFacts none;
   const FunctionDecl *function = functionOf(variable);
   if (!function)
     return none;
