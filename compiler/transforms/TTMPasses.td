@@ -222,10 +222,10 @@ def TTMSplitLoops : Pass<"ttm-split-loops", "::mlir::ModuleOp"> {
     for any element. Masks that nothing of this kind is known of stay in both loops. Accesses of the second loop whose masks compare
     all of this are never whole (`ttm.cut`), and get no body for blocks that are.
 
-    Where nothing but masks of loads is cut in a loop of products, its sums would live through both loops, which takes registers. If the bounds
+    The sums of a loop of products would live through both loops, which takes registers. If nothing but masks of loads is cut and the bounds
     are known as multiples of 16, one of the loops takes all steps and the other one none (`msl.version`, two sides of a branch in the
-    end). Else the loop stays one, and its loads stand in both sides of a branch, without these masks and with them, together with the
-    stores to the tiles of the product. Masks that are the same in every step stay in both sides. A bound
+    end). Else the loop stays one: its loads and choices stand in both sides of a branch, without these masks and with them, each by the bound of the masks
+    that it has itself, and stores to the tiles of the product go with their loads. Masks that are the same in every step stay in both sides. A bound
     that is surely a multiple of the step cuts nothing, and the loop stays one, without the mask. Products on tensor operations stay in
     one loop.
 

@@ -680,6 +680,8 @@ void LoopSplit::branch(ArrayRef<Operation *> group) {
     op->erase();
   for (Operation &op : choice.getThenRegion().front())
     dropMasks(&op, isTrue);
+  IRRewriter rewriter(loop.getContext());
+  (void)runRegionDCE(rewriter, choice.getThenRegion());
   choice.getElseRegion().walk([&](tt::LoadOp load) { markCut(load, /*isCut=*/true); });
   cuts.push_back(&choice.getElseRegion());
 }
@@ -687,11 +689,12 @@ void LoopSplit::branch(ArrayRef<Operation *> group) {
 /// What is left of bounds is asked in the steps that they cut alone, and in each of their branches
 /// again.
 void LoopSplit::sinkIntoCuts(Block &block) {
-  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block.without_terminator()))) {
-    if (!isPure(&op) || op.getNumRegions() || op.use_empty())
+  for (Operation *op = &block.back(); op;) {
+    Operation *current = std::exchange(op, op->getPrevNode());
+    if (!isPure(current) || current->getNumRegions() || current->use_empty())
       continue;
     llvm::SmallSetVector<Region *, 4> users;
-    for (Operation *user : op.getUsers()) {
+    for (Operation *user : current->getUsers()) {
       auto *it = llvm::find_if(
           cuts, [&](Region *cut) { return cut->isAncestor(user->getParentRegion()); });
       users.insert(it == cuts.end() ? nullptr : *it);
@@ -700,13 +703,13 @@ void LoopSplit::sinkIntoCuts(Block &block) {
       continue;
     for (Region *cut : users) {
       builder.setInsertionPointToStart(&cut->front());
-      Operation *copy = builder.clone(op);
-      for (auto [result, again] : llvm::zip(op.getResults(), copy->getResults()))
+      Operation *copy = builder.clone(*current);
+      for (auto [result, again] : llvm::zip(current->getResults(), copy->getResults()))
         result.replaceUsesWithIf(again, [&](OpOperand &use) {
           return use.getOwner() != copy && cut->isAncestor(use.getOwner()->getParentRegion());
         });
     }
-    op.erase();
+    current->erase();
   }
 }
 

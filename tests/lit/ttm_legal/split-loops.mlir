@@ -271,7 +271,7 @@ module attributes {ttm.num_simdgroups = 1 : i32, ttm.threads = 32 : i32} {
   // What only goes to threadgroup memory for a product: where the bound is not known as a multiple of 16, the last step is cut.
   // The loop stays one, as sums of products that live through two take registers; the load and its tile are in both sides of a branch.
   // CHECK-LABEL: @product(
-  // CHECK: %[[END:.*]] = arith.andi %{{.*}}, %c-8_i32
+  // CHECK: %[[END:.*]] = arith.addi %{{.*}}, %c-7_i32
   // CHECK: scf.for %[[I:.*]] = %c0_i32 to %arg1 step %c8_i32
   // CHECK-NOT: arith.subi
   // CHECK: %[[WHOLE:.*]] = arith.cmpi slt, %[[I]], %[[END]]
@@ -315,7 +315,7 @@ module attributes {ttm.num_simdgroups = 1 : i32, ttm.threads = 32 : i32} {
   // CHECK: %[[ROWS:.*]] = arith.cmpi slt
   // CHECK: %[[MASK:.*]] = tt.broadcast %[[ROWS]]
   // CHECK-NOT: arith.select
-  // CHECK: %[[END:.*]] = arith.andi %{{.*}}, %c-8_i32
+  // CHECK: %[[END:.*]] = arith.addi %{{.*}}, %c-7_i32
   // CHECK-NEXT: scf.for %[[I:.*]] = %c0_i32 to %arg1 step %c8_i32
   // CHECK: %[[WHOLE:.*]] = arith.cmpi slt, %[[I]], %[[END]]
   // CHECK-NEXT: scf.if %[[WHOLE]]
@@ -564,9 +564,19 @@ module attributes {ttm.num_simdgroups = 1 : i32, ttm.threads = 32 : i32} {
     tt.return
   }
 
-  // A choice in each step is worth it.
+  // A choice stands in a branch, too; its mask is computed in the steps that it cuts alone.
   // CHECK-LABEL: @chosen_product
-  // CHECK: msl.whole_steps
+  // CHECK: %[[END:.*]] = arith.addi %{{.*}}, %c-7_i32
+  // CHECK: scf.for %[[I:.*]] = %c0_i32 to %arg1 step %c8_i32
+  // CHECK-NEXT: %[[WHOLE:.*]] = arith.cmpi slt, %[[I]], %[[END]]
+  // CHECK-NEXT: %[[CHOSEN:.*]] = scf.if %[[WHOLE]]
+  // CHECK-NEXT: scf.yield %[[V:.*]] :
+  // CHECK-NEXT: else
+  // CHECK: %[[MASK:.*]] = arith.cmpi slt
+  // CHECK: arith.select %[[MASK]], %[[V]]
+  // CHECK: ttm.store_tile %[[CHOSEN]]
+  // CHECK: ttm.mma
+  // CHECK-NOT: scf.for
   // CHECK: tt.return
   tt.func public @chosen_product(%x: !tt.ptr<f16>, %n: i32, %out: tensor<8x8x!tt.ptr<f32>, #mma>) {
     %c0 = arith.constant 0 : i32
@@ -588,6 +598,52 @@ module attributes {ttm.num_simdgroups = 1 : i32, ttm.threads = 32 : i32} {
       ttm.store_tile %w, %t : tensor<8x8xf16, #mma>, !ttm.tile<8x8xf16>
       %d = ttm.mma <8x8x8> %t, %t, %acc : !ttm.tile<8x8xf16>, !ttm.tile<8x8xf16>, tensor<8x8xf32, #mma>
       scf.yield %d : tensor<8x8xf32, #mma>
+    }
+    tt.store %out, %sum : tensor<8x8x!tt.ptr<f32>, #mma>
+    tt.return
+  }
+
+  // Loads and choices that ask for different numbers have different bounds: what a choice cuts may be loaded whole.
+  // CHECK-LABEL: @seen_product
+  // CHECK-DAG: %[[KEYS:.*]] = arith.addi %{{.*}}, %c-7_i32
+  // CHECK-DAG: %[[SEEN:.*]] = arith.minsi
+  // CHECK: scf.for %[[I:.*]] = %c0_i32 to %arg1 step %c8_i32
+  // CHECK: arith.cmpi slt, %[[I]], %[[KEYS]]
+  // CHECK: tt.load %{{[^,]*}} : tensor<8x8x!tt.ptr<f16>
+  // CHECK: tt.load %{{[^,]*}}, %{{[^,]*}}, %{{[^,]*}} {ttm.cut}
+  // CHECK: ttm.mma
+  // CHECK: arith.cmpi slt, %[[I]], %[[SEEN]]
+  // CHECK-NEXT: scf.if
+  // CHECK-NEXT: scf.yield
+  // CHECK-NEXT: else
+  // CHECK: arith.andi
+  // CHECK: arith.select
+  // CHECK-NOT: scf.for
+  // CHECK: tt.return
+  tt.func public @seen_product(%x: !tt.ptr<f16>, %n: i32, %seen: i32, %out: tensor<8x8x!tt.ptr<f32>, #mma>) {
+    %c0 = arith.constant 0 : i32
+    %c8 = arith.constant 8 : i32
+    %zero = arith.constant dense<0.0> : tensor<8x8xf16, #mma>
+    %sum0 = arith.constant dense<0.0> : tensor<8x8xf32, #mma>
+    %r = tt.make_range {start = 0 : i32, end = 8 : i32} : tensor<8xi32, #column>
+    %e = tt.expand_dims %r {axis = 0 : i32} : tensor<8xi32, #column> -> tensor<1x8xi32, #row>
+    %k = tt.broadcast %e : tensor<1x8xi32, #row> -> tensor<8x8xi32, #mma>
+    %p = tt.splat %x : !tt.ptr<f16> -> tensor<8x8x!tt.ptr<f16>, #mma>
+    %q = tt.addptr %p, %k : tensor<8x8x!tt.ptr<f16>, #mma>, tensor<8x8xi32, #mma>
+    %s = tt.splat %seen : i32 -> tensor<8x8xi32, #mma>
+    %b = tt.splat %n : i32 -> tensor<8x8xi32, #mma>
+    %sum = scf.for %i = %c0 to %n step %c8 iter_args(%acc = %sum0) -> (tensor<8x8xf32, #mma>) : i32 {
+      %j = tt.splat %i : i32 -> tensor<8x8xi32, #mma>
+      %o = arith.addi %j, %k : tensor<8x8xi32, #mma>
+      %m = arith.cmpi slt, %o, %b : tensor<8x8xi32, #mma>
+      %v = tt.load %q, %m, %zero : tensor<8x8x!tt.ptr<f16>, #mma>
+      %t = ttm.alloc_tile : !ttm.tile<8x8xf16>
+      ttm.store_tile %v, %t : tensor<8x8xf16, #mma>, !ttm.tile<8x8xf16>
+      %d = ttm.mma <8x8x8> %t, %t, %acc : !ttm.tile<8x8xf16>, !ttm.tile<8x8xf16>, tensor<8x8xf32, #mma>
+      %c = arith.cmpi slt, %o, %s : tensor<8x8xi32, #mma>
+      %both = arith.andi %m, %c : tensor<8x8xi1, #mma>
+      %w = arith.select %both, %d, %sum0 : tensor<8x8xi1, #mma>, tensor<8x8xf32, #mma>
+      scf.yield %w : tensor<8x8xf32, #mma>
     }
     tt.store %out, %sum : tensor<8x8x!tt.ptr<f32>, #mma>
     tt.return
