@@ -65,6 +65,7 @@ private:
   Value createPositive(const Affine &number);
   Value createSum(const Affine &number);
   Value createConditions();
+  Location getBoundName();
   Value createBound();
   Value createVersionBound();
   void continueLoop(Value bound, ValueRange carried);
@@ -72,6 +73,7 @@ private:
   void branch(Block &block);
   void branch(ArrayRef<Operation *> group);
   Value createGroupBound(ArrayRef<Operation *> group, DenseSet<Operation *> &isTrue);
+  bool feedsTiles(Operation *op);
   void sinkIntoCuts(Block &block);
   void markCut(Operation *root, bool isCut);
   void findComparisons(Value mask, SmallVectorImpl<const Comparison *> &found);
@@ -101,6 +103,8 @@ private:
   bool isBranched = false;
   /// Whether choices of tiles have masks, too.
   bool chooses = false;
+  /// What is known of `feedsTiles`.
+  DenseMap<Operation *, bool> tileFeeds;
   /// The sides of branches for steps that are not whole.
   SmallVector<Region *> cuts;
   OpBuilder builder{loop};
@@ -396,10 +400,14 @@ Value LoopSplit::createConditions() {
   return all;
 }
 
+/// What a text calls the index before which steps are whole.
+Location LoopSplit::getBoundName() {
+  return named(loop.getContext(), nameOf(loop.getInductionVar().getLoc(), "index") + "_whole");
+}
+
 /// The index of the first step in which a comparison may be false.
 Value LoopSplit::createBound() {
-  Location name =
-      named(loop.getContext(), nameOf(loop.getInductionVar().getLoc(), "index") + "_whole");
+  Location name = getBoundName();
   Value lower = loop.getLowerBound(), limit = loop.getUpperBound();
   for (auto &[sum, factor] : limits) {
     Value least = createLimit(sum, factor);
@@ -585,9 +593,15 @@ void dropMasks(Operation *root, const DenseSet<Operation *> &isTrue) {
 }
 
 /// Whether nothing but tiles of products takes what an operation gives.
-bool feedsTiles(Operation *op) {
-  return isa<StoreTileOp>(op) ||
-         (isPure(op) && !op->use_empty() && llvm::all_of(op->getUsers(), feedsTiles));
+bool LoopSplit::feedsTiles(Operation *op) {
+  if (isa<StoreTileOp>(op))
+    return true;
+  if (auto it = tileFeeds.find(op); it != tileFeeds.end())
+    return it->second;
+  bool feeds = isPure(op) && !op->use_empty() &&
+               llvm::all_of(op->getUsers(), [&](Operation *user) { return feedsTiles(user); });
+  tileFeeds[op] = feeds;
+  return feeds;
 }
 
 /// Puts loads and choices into both sides of a branch: with the masks of a whole step, and as they
@@ -611,27 +625,32 @@ void LoopSplit::branch() {
 void LoopSplit::branch(Block &block) {
   SmallVector<SmallVector<Operation *>> groups(1), choices;
   DenseSet<Operation *> moved;
+  tileFeeds.clear();
+  auto endGroup = [&] {
+    moved.clear();
+    if (!groups.back().empty())
+      groups.emplace_back();
+  };
   for (Operation &op : block.without_terminator()) {
     SmallVector<const Comparison *> found;
     if (Value mask = isa<tt::LoadOp>(op) ? getMask(&op) : Value())
       findComparisons(mask, found);
-    bool follows = (isPure(&op) || isa<StoreTileOp>(op)) && op.getNumRegions() == 0 &&
-                   (!chooses || feedsTiles(&op)) &&
-                   llvm::any_of(op.getOperands(), [&](Value operand) {
-                     return moved.contains(operand.getDefiningOp());
-                   });
+    bool depends = llvm::any_of(
+        op.getOperands(), [&](Value operand) { return moved.contains(operand.getDefiningOp()); });
+    bool follows = depends && (isPure(&op) || isa<StoreTileOp>(op)) && op.getNumRegions() == 0 &&
+                   (!chooses || feedsTiles(&op));
     if (!found.empty() || follows) {
       moved.insert(&op);
       groups.back().push_back(&op);
-    } else if (auto select = dyn_cast<arith::SelectOp>(op)) {
+      continue;
+    }
+    // Accesses keep their order, and what takes a group's results comes behind it.
+    if (depends || op.getNumRegions() || (!isPure(&op) && !isa<AllocTileOp>(op)))
+      endGroup();
+    if (auto select = dyn_cast<arith::SelectOp>(op)) {
       findComparisons(select.getCondition(), found);
       if (!found.empty())
         choices.push_back({select});
-    } else if (op.getNumRegions() || (!isPure(&op) && !isa<AllocTileOp>(op))) {
-      // Accesses keep their order, and what reads a load comes behind it.
-      moved.clear();
-      if (!groups.back().empty())
-        groups.emplace_back();
     }
   }
   groups.append(choices);
@@ -742,6 +761,8 @@ Value LoopSplit::createGroupBound(ArrayRef<Operation *> group, DenseSet<Operatio
     bound = loop.getUpperBound();
   if (Value all = createConditions())
     bound = builder.createOrFold<arith::SelectOp>(where, all, bound, loop.getLowerBound());
+  if (Operation *last = loop->getPrevNode(); last && last == bound.getDefiningOp())
+    last->setLoc(getBoundName());
   comparisons = std::move(every);
   APInt lower, end;
   bool never = matchPattern(bound, m_ConstantInt(&end)) &&
