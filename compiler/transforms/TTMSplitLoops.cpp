@@ -4,9 +4,8 @@
 #include "dialect/tt/TT.h"
 #include "dialect/ttm/LocationNames.h"
 #include "dialect/ttm/TTM.h"
-#include "transforms/AffineSteps.h"
-#include "transforms/IntegerRanges.h"
 #include "transforms/Passes.h"
+#include "transforms/TTMLoopSplit.h"
 #include "transforms/TTMMasks.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -35,94 +34,18 @@ constexpr llvm::StringLiteral kDivisibility = "tt.divisibility";
 /// A loop with more operations than this has a long text already.
 constexpr int64_t kMostOperations = 400;
 
-/// A comparison `a < b` of which it can be known, before the loop, in which steps it is true for
-/// all elements: if the exact `margin`, the least of b minus the greatest of a, is positive, and
-/// neither the least of a nor the greatest of b wraps around.
-struct Comparison {
-  Affine margin, least, greatest;
-};
+} // namespace
 
-/// The comparisons of the masks of one loop, and the step up to which they are true.
-class LoopSplit {
-public:
-  LoopSplit(scf::ForOp loop, int64_t step) : loop(loop), step(step), affine(loop, step) {}
-
-  /// Whether there is something to gain; changes nothing.
-  bool analyse();
-  void rewrite();
-
-private:
-  void addMask(Value mask, bool onlyKnown = false);
-  std::optional<Comparison> compare(arith::CmpIOp op);
-  bool isKnown(const Affine &number, bool isLeast);
-  int64_t getMostLeft(const Affine &limit);
-  bool isLikelyWhole(const Affine &limit);
-  void addUpperBounds(Value value);
-  void findConditions();
-  void keepSameMasks();
-  void clearConditions();
-  Value createLimit(Affine limit, int64_t factor);
-  Value createPositive(const Affine &number);
-  Value createSum(const Affine &number);
-  Value createConditions();
-  Location getBoundName();
-  Value createBound();
-  Value createVersionBound();
-  void continueLoop(Value bound, ValueRange carried);
-  void branch();
-  void branch(Block &block);
-  void branch(ArrayRef<Operation *> group);
-  Value createGroupBound(ArrayRef<Operation *> group, DenseSet<Operation *> &isTrue);
-  bool feedsTiles(Operation *op);
-  void sinkIntoCuts(Block &block);
-  void markCut(Operation *root, bool isCut);
-  void findComparisons(Value mask, SmallVectorImpl<const Comparison *> &found);
-  bool areAll(ArrayRef<const Comparison *> some);
-
-  Value constant(Type type, int64_t value) {
-    return arith::ConstantOp::create(builder, where, builder.getIntegerAttr(type, value));
-  }
-  Value constant(int64_t value) { return constant(builder.getI32Type(), value); }
-
-  scf::ForOp loop;
-  int64_t step;
-  AffineSteps affine;
-  ValueRanges ranges;
-  llvm::MapVector<Operation *, Comparison> comparisons;
-  /// Sums that must be positive, or the first loop has no steps.
-  SmallVector<Affine> conditions;
-  /// Each index of the first loop, times a power of two, is below all of these.
-  SmallVector<std::pair<Affine, int64_t>> limits;
-  /// Comparisons that are true for every element of every step.
-  DenseSet<Operation *> alwaysTrue;
-  /// What is not below the loop's upper bound, unless that is negative.
-  SmallVector<Affine> upperBounds;
-  /// Whether one of two loops is to take all steps.
-  bool isVersioned = false;
-  /// Whether the loop stays one, and its loads and choices stand in both sides of a branch.
-  bool isBranched = false;
-  /// Whether choices of tiles have masks, too.
-  bool chooses = false;
-  /// What is known of `feedsTiles`.
-  DenseMap<Operation *, bool> tileFeeds;
-  /// The sides of branches for steps that are not whole.
-  SmallVector<Region *> cuts;
-  OpBuilder builder{loop};
-  Location where = UnknownLoc::get(loop.getContext());
-};
-
-/// Whether two functions are the same.
 bool isSame(const Affine &a, const Affine &b) {
   return a.terms == b.terms && a.perIndex == b.perIndex && a.low == b.low && a.high == b.high;
 }
 
 /// The number of elements that a thread holds.
-int64_t getRegisters(Value tile) {
+static int64_t getRegisters(Value tile) {
   auto layout = ttm::getLayout(tile);
   return layout ? layout->getNumRegisters() : 1;
 }
 
-/// The mask of a load or store; null where it has none.
 Value getMask(Operation *op) {
   if (auto load = dyn_cast<tt::LoadOp>(op))
     return load.getMask();
@@ -130,7 +53,6 @@ Value getMask(Operation *op) {
   return store ? store.getMask() : Value();
 }
 
-/// What a load, store or choice asks; null where it asks nothing.
 Value getCondition(Operation *op) {
   auto select = dyn_cast<arith::SelectOp>(op);
   return select ? select.getCondition() : getMask(op);
@@ -541,7 +463,7 @@ void LoopSplit::markCut(Operation *root, bool isCut) {
 }
 
 /// The rest of a mask whose comparisons in `isTrue` are true; null if that is all of it.
-Value getRest(OpBuilder &builder, Value mask, const DenseSet<Operation *> &isTrue) {
+static Value getRest(OpBuilder &builder, Value mask, const DenseSet<Operation *> &isTrue) {
   Operation *op = mask.getDefiningOp();
   if (!op)
     return mask;
@@ -566,7 +488,6 @@ Value getRest(OpBuilder &builder, Value mask, const DenseSet<Operation *> &isTru
   return builder.createOrFold<arith::AndIOp>(op->getLoc(), lhs, rhs);
 }
 
-/// Leaves out what is true of masks and choices.
 void dropMasks(Operation *root, const DenseSet<Operation *> &isTrue) {
   root->walk([&](Operation *op) {
     OpBuilder builder(op);
@@ -590,184 +511,6 @@ void dropMasks(Operation *root, const DenseSet<Operation *> &isTrue) {
         select.replaceAllUsesWith(select.getTrueValue());
     }
   });
-}
-
-/// Whether nothing but tiles of products takes what an operation gives.
-bool LoopSplit::feedsTiles(Operation *op) {
-  if (isa<StoreTileOp>(op))
-    return true;
-  if (auto it = tileFeeds.find(op); it != tileFeeds.end())
-    return it->second;
-  bool feeds = isPure(op) && !op->use_empty() &&
-               llvm::all_of(op->getUsers(), [&](Operation *user) { return feedsTiles(user); });
-  tileFeeds[op] = feeds;
-  return feeds;
-}
-
-/// Puts loads and choices into both sides of a branch: with the masks of a whole step, and as they
-/// are. What goes from loads to the tiles of a product goes with them, so that sums of products
-/// live in one loop.
-void LoopSplit::branch() {
-  // Loads of the next step stand in branches of their own.
-  SmallVector<Block *> blocks{loop.getBody()};
-  loop.getBody()->walk([&](scf::IfOp op) {
-    for (Region *region : op.getRegions())
-      if (!region->empty())
-        blocks.push_back(&region->front());
-  });
-  for (Block *block : blocks)
-    branch(*block);
-  for (Block *block : blocks)
-    sinkIntoCuts(*block);
-}
-
-/// The same in a block.
-void LoopSplit::branch(Block &block) {
-  SmallVector<SmallVector<Operation *>> groups(1), choices;
-  DenseSet<Operation *> moved;
-  tileFeeds.clear();
-  auto endGroup = [&] {
-    moved.clear();
-    if (!groups.back().empty())
-      groups.emplace_back();
-  };
-  for (Operation &op : block.without_terminator()) {
-    SmallVector<const Comparison *> found;
-    if (Value mask = isa<tt::LoadOp>(op) ? getMask(&op) : Value())
-      findComparisons(mask, found);
-    bool depends = llvm::any_of(
-        op.getOperands(), [&](Value operand) { return moved.contains(operand.getDefiningOp()); });
-    bool follows = depends && (isPure(&op) || isa<StoreTileOp>(op)) && op.getNumRegions() == 0 &&
-                   (!chooses || feedsTiles(&op));
-    if (!found.empty() || follows) {
-      moved.insert(&op);
-      groups.back().push_back(&op);
-      continue;
-    }
-    // Accesses keep their order, and what takes a group's results comes behind it.
-    if (depends || op.getNumRegions() || (!isPure(&op) && !isa<AllocTileOp>(op)))
-      endGroup();
-    if (auto select = dyn_cast<arith::SelectOp>(op)) {
-      findComparisons(select.getCondition(), found);
-      if (!found.empty())
-        choices.push_back({select});
-    }
-  }
-  groups.append(choices);
-  for (ArrayRef<Operation *> group : groups)
-    if (!group.empty())
-      branch(group);
-}
-
-/// The same for a group of operations. Nothing else between them depends on them.
-void LoopSplit::branch(ArrayRef<Operation *> group) {
-  // Blocks that hold all keys may still have some that a query does not see: each group has a bound
-  // of its own.
-  DenseSet<Operation *> isTrue;
-  Value bound = createGroupBound(group, isTrue);
-  if (!bound)
-    return;
-  if (bound == loop.getUpperBound()) {
-    for (Operation *op : group)
-      dropMasks(op, isTrue);
-    return;
-  }
-  SmallVector<Value> results;
-  auto isOutside = [&](Operation *user) { return !llvm::is_contained(group, user); };
-  for (Operation *op : group)
-    for (Value result : op->getResults())
-      if (llvm::any_of(result.getUsers(), isOutside))
-        results.push_back(result);
-  builder.setInsertionPointAfter(group.back());
-  Value isWhole = arith::CmpIOp::create(builder, where, arith::CmpIPredicate::slt,
-                                        loop.getInductionVar(), bound);
-  auto choice = scf::IfOp::create(builder, where, ValueRange(results).getTypes(), isWhole,
-                                  /*addThenBlock=*/true, /*addElseBlock=*/true);
-  for (Region *side : {&choice.getThenRegion(), &choice.getElseRegion()}) {
-    IRMapping mapping;
-    builder.setInsertionPointToStart(&side->front());
-    for (Operation *op : group)
-      builder.clone(*op, mapping);
-    SmallVector<Value> yielded;
-    for (Value result : results)
-      yielded.push_back(mapping.lookup(result));
-    scf::YieldOp::create(builder, where, yielded);
-  }
-  for (auto [result, chosen] : llvm::zip(results, choice.getResults()))
-    result.replaceUsesWithIf(chosen, [&](OpOperand &use) { return isOutside(use.getOwner()); });
-  for (Operation *op : llvm::reverse(group))
-    op->erase();
-  for (Operation &op : choice.getThenRegion().front())
-    dropMasks(&op, isTrue);
-  IRRewriter rewriter(loop.getContext());
-  (void)runRegionDCE(rewriter, choice.getThenRegion());
-  choice.getElseRegion().walk([&](tt::LoadOp load) { markCut(load, /*isCut=*/true); });
-  cuts.push_back(&choice.getElseRegion());
-}
-
-/// What is left of bounds is asked in the steps that they cut alone, and in each of their branches
-/// again.
-void LoopSplit::sinkIntoCuts(Block &block) {
-  for (Operation *op = &block.back(); op;) {
-    Operation *current = std::exchange(op, op->getPrevNode());
-    if (!isPure(current) || current->getNumRegions() || current->use_empty())
-      continue;
-    llvm::SmallSetVector<Region *, 4> users;
-    for (Operation *user : current->getUsers()) {
-      auto *it = llvm::find_if(
-          cuts, [&](Region *cut) { return cut->isAncestor(user->getParentRegion()); });
-      users.insert(it == cuts.end() ? nullptr : *it);
-    }
-    if (users.contains(nullptr))
-      continue;
-    for (Region *cut : users) {
-      builder.setInsertionPointToStart(&cut->front());
-      Operation *copy = builder.clone(*current);
-      for (auto [result, again] : llvm::zip(current->getResults(), copy->getResults()))
-        result.replaceUsesWithIf(again, [&](OpOperand &use) {
-          return use.getOwner() != copy && cut->isAncestor(use.getOwner()->getParentRegion());
-        });
-    }
-    current->erase();
-  }
-}
-
-/// The index before which the steps are whole for a group, in front of the loop, and the
-/// comparisons that are true in them. It is the loop's end where all steps are whole, and null
-/// where none is.
-Value LoopSplit::createGroupBound(ArrayRef<Operation *> group, DenseSet<Operation *> &isTrue) {
-  DenseSet<const Comparison *> asked;
-  for (Operation *op : group) {
-    SmallVector<const Comparison *> found;
-    if (Value mask = getCondition(op))
-      findComparisons(mask, found);
-    asked.insert_range(found);
-  }
-  auto every = comparisons;
-  for (auto &[op, comparison] : comparisons)
-    if (asked.contains(&comparison))
-      isTrue.insert(op);
-  comparisons.remove_if([&](auto &entry) { return !isTrue.contains(entry.first); });
-  clearConditions();
-  findConditions();
-  builder.setInsertionPoint(loop);
-  // No index reaches the upper bound, so that it is no part of this one, and nothing is rounded.
-  Value bound;
-  for (auto &[sum, factor] : limits) {
-    Value limit = createLimit(sum, factor);
-    bound = bound ? builder.createOrFold<arith::MinSIOp>(where, bound, limit) : limit;
-  }
-  if (!bound)
-    bound = loop.getUpperBound();
-  if (Value all = createConditions())
-    bound = builder.createOrFold<arith::SelectOp>(where, all, bound, loop.getLowerBound());
-  if (Operation *last = loop->getPrevNode(); last && last == bound.getDefiningOp())
-    last->setLoc(getBoundName());
-  comparisons = std::move(every);
-  APInt lower, end;
-  bool never = matchPattern(bound, m_ConstantInt(&end)) &&
-               matchPattern(loop.getLowerBound(), m_ConstantInt(&lower)) && end.sle(lower);
-  return never ? Value() : bound;
 }
 
 /// Adds the comparisons that are part of a mask.
@@ -824,6 +567,8 @@ void LoopSplit::rewrite() {
   (void)runRegionDCE(rewriter, whole->getRegions());
   continueLoop(bound, whole.getResults());
 }
+
+namespace {
 
 struct TTMSplitLoopsPass : impl::TTMSplitLoopsBase<TTMSplitLoopsPass> {
   void runOnOperation() override {
