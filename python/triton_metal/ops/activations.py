@@ -27,7 +27,7 @@ def activated(x, KIND: tl.constexpr):
     """An activation of x and its slope. A product whose factor is 0 or below any rounding is left out: x may be infinite."""
     if KIND == "relu":
         y = tl.where(x < 0, 0.0, x)
-        slope = tl.where(x > 0, 1.0, 0.0)
+        slope = tl.where(x <= 0, 0.0, 1.0)
     elif KIND == "tanh":
         e = tl.exp(-2 * tl.abs(x))
         y = libdevice.tanh(x)
@@ -179,7 +179,7 @@ def _gelu_kind(function: str, approximate: str) -> str:
 
 
 def relu(x: Array) -> Array:
-    """max(x, 0) of every element; NaN stays NaN. The slope at 0 is 0.
+    """max(x, 0) of every element; NaN stays NaN. The slope at 0 is 0, and at NaN 1, as in PyTorch.
 
     ``x`` is float16, bfloat16 or float32, of any shape; the result is like ``x``. Differentiable. Raises LaunchValueError
     for another dtype.

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from ..errors import LaunchTypeError
 from ._arrays import (
     FLOATS,
@@ -30,6 +28,7 @@ from ._attention_forward import forward, forward_packed
 from ._checks import (
     check_arrays,
     check_dtype,
+    check_flag,
     check_number,
     check_rank,
     check_same_dtype,
@@ -164,7 +163,8 @@ def attention(
     is the sequence's number of keys. With ``causal``, it sees the keys up to p. With ``window=w``, it sees the keys from p - w + 1 to
     p + w - 1 (w keys with ``causal``); with ``window=(before, after)``, those from p - before to p + after, and None is without an end.
     What several arguments hide is hidden by each. A query that sees no key gives 0, and has gradients of 0; so does one
-    whose biases are all -inf.
+    whose biases are all -inf. Rows of k and v behind ``lengths`` may hold anything. Keys that are hidden otherwise weigh 0 but may be
+    read: NaN and infinities in their v make results NaN, as in MLX and PyTorch, and so do those in their k in gradients.
 
     Differentiable in q, k, v and bias. Gradients are sums in a fixed order, the same each time. Few queries (up to 8, and 32 with the
     heads that share keys) take the kernels of `attention_decode`.
@@ -382,8 +382,7 @@ def _scale(name: str, scale: float | None, q: Array) -> float:
 
 def _extent(name: str, window: Any, causal: bool) -> tuple[int, int]:
     """How far a query sees before and behind its place; -1 is without an end."""
-    if not isinstance(causal, (bool, np.bool_)):
-        raise LaunchTypeError(f"[{name}] causal must be True or False but is {causal!r}.")
+    causal = check_flag(name, "causal", causal)
     sides = window if isinstance(window, (tuple, list)) else (window, window)
     if len(sides) != 2:
         raise fail(name, f"window must be a number, two numbers or None but is {window!r}.")

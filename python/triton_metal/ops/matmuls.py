@@ -16,6 +16,7 @@ from ._checks import (
     check_arrays,
     check_choice,
     check_dtype,
+    check_flag,
     check_rank,
     check_shape,
     fail,
@@ -155,8 +156,8 @@ def check_split(function: str, split_k: Any) -> int:
     parts = integer(split_k)
     if parts is None:
         raise LaunchTypeError(f"[{function}] split_k must be an integer but is {split_k!r}.")
-    if parts < 1:
-        raise fail(function, f"split_k must be at least 1 but is {parts}.")
+    if not 1 <= parts < 2**31:
+        raise fail(function, f"split_k must be from 1 to 2**31 - 1 but is {parts}.")
     return parts
 
 
@@ -277,6 +278,7 @@ def matmul(
     check_rank("matmul", "a", a, 1, 1 << 16)
     check_rank("matmul", "b", b, 1, 1 << 16)
     for name, x, transposed in (("a", a, transpose_a), ("b", b, transpose_b)):
+        check_flag("matmul", f"transpose_{name}", transposed)
         if x.ndim == 1 and transposed:
             raise fail(
                 "matmul", f"transpose_{name} needs an {name} of 2 dimensions or more but it has 1."

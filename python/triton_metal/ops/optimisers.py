@@ -16,6 +16,7 @@ from ._arrays import FLOATS, Array, contiguous, dtype_name, is_torch, size_of
 from ._checks import (
     check_arrays,
     check_dtype,
+    check_flag,
     check_number,
     check_shape,
     fail,
@@ -280,6 +281,7 @@ def sgd_step(
     momentum = check_number("sgd_step", "momentum", momentum, least=0)
     dampening = check_number("sgd_step", "dampening", dampening)
     decay = check_number("sgd_step", "weight_decay", weight_decay, least=0)
+    nesterov = check_flag("sgd_step", "nesterov", nesterov)
     if nesterov and (momentum == 0 or dampening != 0):
         raise fail(
             "sgd_step",
@@ -290,7 +292,7 @@ def sgd_step(
     inputs = {"p": found["params"], "g": found["grads"], "m": found["buffers"]}
     states = ("m",) if momentum else ()
     new = _in_groups(
-        sgd_kernel, inputs, states, lr=lr, momentum=momentum, kept=1 - dampening, decay=decay, NESTEROV=bool(nesterov)
+        sgd_kernel, inputs, states, lr=lr, momentum=momentum, kept=1 - dampening, decay=decay, NESTEROV=nesterov
     )  # fmt: skip
     return new[0], new[1] if momentum else []
 
@@ -341,6 +343,7 @@ def adamw_step(
         raise LaunchTypeError(f"[{name}] betas must be two numbers but is {betas!r}.")
     beta1, beta2 = (check_number(name, "betas", beta, least=0, below=1) for beta in betas)
     lr = check_number(name, "lr", lr, least=0)
+    bias_correction = check_flag(name, "bias_correction", bias_correction)
     inputs = {"p": found["params"], "g": found["grads"], "m": found["means"], "v": found["squares"]}
     new = _in_groups(
         adamw_kernel,

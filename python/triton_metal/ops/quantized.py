@@ -17,6 +17,7 @@ from ._checks import (
     check_arrays,
     check_choice,
     check_dtype,
+    check_flag,
     check_rank,
     check_same_dtype,
     check_shape,
@@ -343,13 +344,14 @@ def quantized_matmul(
     group, bits = _parameters(name, mode, group_size, bits)
     check_dtype(name, "x", x, FLOATS)
     check_rank(name, "x", x, 1, 1 << 16)
+    transpose = check_flag(name, "transpose", transpose)
     rows, columns = _check_matrix(name, w, scales, biases, group, bits, mode)[-2:]
     depth = columns if transpose else rows
     if x.shape[-1] != depth:
         raise fail(
             name,
             f"x must have {depth} elements in its last dimension, as w of shape {tuple(w.shape)} stands for a matrix "
-            f"({rows}, {columns}) and transpose is {bool(transpose)}, but has shape {tuple(x.shape)}.",
+            f"({rows}, {columns}) and transpose is {transpose}, but has shape {tuple(x.shape)}.",
         )
     if w.ndim > 2 and tuple(w.shape[:-2]) != tuple(x.shape[:-2]):
         raise fail(
@@ -361,5 +363,5 @@ def quantized_matmul(
     if mode == "affine":
         dtype = product_type(dtype, dtype_name(scales))
     left = reshaped(x, (1, x.shape[0])) if x.ndim == 1 else x
-    y = _QUANTIZED_MATMUL(left, w, scales, biases, bool(transpose), group, bits, mode, dtype)[0]
+    y = _QUANTIZED_MATMUL(left, w, scales, biases, transpose, group, bits, mode, dtype)[0]
     return reshaped(y, (y.shape[-1],)) if x.ndim == 1 else y

@@ -17,6 +17,7 @@ from ._checks import (
     check_arrays,
     check_axis,
     check_dtype,
+    check_flag,
     check_number,
     check_rank,
     check_shape,
@@ -191,4 +192,5 @@ def rotary_embedding(
             check_shape(
                 name, each, table, wanted, " (at least offset + length rows, dims / 2 columns)"
             )
-    return _ROTARY(x, cos, sin, where, offset, base, scale, dims, bool(traditional), False)[0]
+    traditional = check_flag(name, "traditional", traditional)
+    return _ROTARY(x, cos, sin, where, offset, base, scale, dims, traditional, False)[0]

@@ -23,7 +23,7 @@ from ._axes import (
     walk,
     walked_rows,
 )
-from ._checks import check_arrays, check_axis, check_dtype, check_rank, fail
+from ._checks import check_arrays, check_axis, check_dtype, check_flag, check_rank, fail
 from ._launch import launch
 from ._operators import Operator
 from ._reduce import _TYPES, LONGEST, PARTS, _joined, _max, _prod, _sum
@@ -302,7 +302,8 @@ def _cumulative(
     check_rank(function, "x", x, 1, 1 << 16)
     operator = _CUMSUM if join == "sum" and dtype_name(x) in FLOATS else _SCAN
     axis = check_axis(function, axis, x.ndim)
-    return operator(x, join, axis, bool(reverse), bool(exclusive))[0]
+    reverse = check_flag(function, "reverse", reverse)
+    return operator(x, join, axis, reverse, check_flag(function, "exclusive", exclusive))[0]
 
 
 def cumsum(x: Array, axis: int = -1, reverse: bool = False, exclusive: bool = False) -> Array:
@@ -357,7 +358,8 @@ def _place(function: str, x: Array, axis: int | None, keepdims: bool) -> Array:
             function,
             f"x must have fewer than 2^31 numbers along axis {axis} but has shape {shape}.",
         )
-    return _PLACE(x, axes, function == "argmin", bool(keepdims))[0]
+    keepdims = check_flag(function, "keepdims", keepdims)
+    return _PLACE(x, axes, function == "argmin", keepdims)[0]
 
 
 def _place_shape(x: Array, axes: list[int], least: bool, keepdims: bool) -> list[tuple[Any, str]]:
