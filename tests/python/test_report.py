@@ -385,6 +385,18 @@ def test_the_command_writes_a_page_for_each_kernel(tmp_path: Path) -> None:
     assert "M2 (10 cores)" in (tmp_path / "pages" / "column_kernel.html").read_text()
 
 
+def test_the_command_writes_pages_of_a_module(tmp_path: Path) -> None:
+    launch = re.sub(r"column_kernel\.report.*", "", example())
+    (tmp_path / "launching.py").write_text(
+        launch + "column_kernel[(8,)](x, out, 1000, STRIDE=8, BLOCK=128)\n"
+    )
+    for words in (["-o", "pages", "-m", "launching"], ["-m", "launching", "-o", "others"]):
+        done = run("-m", "triton_metal", "report", *words, cwd=tmp_path)
+        assert done.returncode == 0, done.stderr
+        folder = tmp_path / words[words.index("-o") + 1]
+        assert [page.name for page in folder.iterdir()] == ["column_kernel.html"]
+
+
 def test_errors_of_the_command(tmp_path: Path) -> None:
     (tmp_path / "program.py").write_text("print('ran')\n")
     (tmp_path / "file").write_text("")
