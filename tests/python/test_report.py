@@ -317,6 +317,15 @@ def test_a_page_that_cannot_be_written_leaves_the_old_one(
     assert list(tmp_path.iterdir()) == [file]
 
 
+@pytest.mark.parametrize(
+    ("name", "said"), [("a" * 300, "File name too long"), ("a\0.html", "embedded null")]
+)
+def test_a_name_that_no_file_can_have(tmp_path: Path, name: str, said: str) -> None:
+    with pytest.raises(LaunchValueError, match=rf"\[report\] path .* can be no file's: .*{said}"):
+        column_kernel.report(f"{tmp_path}/{name}", (8,), *column_arguments())
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_folder_without_permission(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tmp_path.chmod(stat.S_IRUSR | stat.S_IXUSR)
     if os.access(tmp_path, os.W_OK):  # root may write anywhere
