@@ -161,6 +161,32 @@ def test_no_transform_loses_a_derivative(name: str) -> None:
 
 
 @pytest.mark.own_route
+@pytest.mark.parametrize("axis", [1, -1, (-1, 0), (2, 0, 1), ()])
+def test_torch_compile_traces_the_axis(axis: Any) -> None:
+    """With dynamic=True an axis is a number that is traced, which Python's `in` and `sorted` do not know."""
+    torch = pytest.importorskip("torch")
+    torch._dynamo.reset()
+    x = torch.tensor(X).reshape(3, 2, 2)
+    functions = [ops.max] if isinstance(axis, tuple) else [ops.softmax, ops.sum, ops.argmax]
+    compiled = torch.compile(
+        lambda x, axis: [function(x, axis) for function in functions],
+        fullgraph=True, dynamic=True, backend="aot_eager",
+    )  # fmt: skip
+    for function, found in zip(functions, compiled(x, axis), strict=True):
+        assert torch.equal(found, function(x, axis))
+
+
+@pytest.mark.own_route
+def test_torch_compile_traces_attention_of_any_shape() -> None:
+    torch = pytest.importorskip("torch")
+    torch._dynamo.reset()
+    q, keys, bias = (torch.tensor(each) for each in (QUERIES, KEYS, BIAS))
+    function = lambda q, k, b: ops.attention(q, k, k, bias=b, mask=b[:1] > 0)  # noqa: E731
+    compiled = torch.compile(function, fullgraph=True, dynamic=True, backend="aot_eager")
+    assert torch.equal(compiled(q, keys, bias), function(q, keys, bias))
+
+
+@pytest.mark.own_route
 def test_tensors_with_a_negative_bit_are_read_as_they_are() -> None:
     torch = pytest.importorskip("torch")
     x = torch.complex(torch.tensor(X), torch.tensor(X) + 1).conj().imag

@@ -143,7 +143,9 @@ def check_axis(function: str, axis: Any, rank: int) -> int:
             function,
             f"axis must be from {-rank} to {rank - 1} for {rank} dimensions but is {place}.",
         )
-    return place % rank
+    # A constant, also where torch.compile traces the axis: it neither sorts traced integers nor finds them in lists.
+    axes = [each for each in range(rank) if place == each or place == each - rank]
+    return axes[0]
 
 
 def check_number(

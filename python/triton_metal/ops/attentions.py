@@ -417,6 +417,6 @@ def _broadcast(name: str, text: str, x: Array, whole: tuple[int, ...]) -> Array:
             f"{text} must have a shape that broadcasts to (batch, heads, queries, keys) = {tuple(whole)} "
             f"but has shape {shape}.",
         )
-    if not is_mlx(x) and not (is_whole(x) and min(strides(x), default=0) >= 0):
+    if not is_mlx(x) and not (is_whole(x) and all(step >= 0 for step in strides(x))):
         x = contiguous(x)
     return reshaped(x, four)
