@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from types import SimpleNamespace
 from typing import Any
 
-from ._arrays import Array, dtype_of, is_array, is_mlx, is_torch
+from ._arrays import FLOATS, Array, dtype_name, dtype_of, is_array, is_mlx, is_torch
 from ._launch import Spec
 
 #: Computes the outputs of an operator from its arguments.
@@ -67,8 +67,17 @@ class Operator:
         """The outputs. The arguments are those of the schema, in its order."""
         if any(is_torch(each) for each in arguments):
             return self._call_torch(arguments)
-        if self.gradient is not None and any(is_mlx(each) for each in arguments):
-            return self._call_mlx(arguments)
+        if any(is_mlx(each) for each in arguments):
+            if self.gradient is not None:
+                return self._call_mlx(arguments)
+            given = (dtype_name(each) for each in arguments if is_mlx(each))
+            made = (dtype for _, dtype in self.results(*arguments))
+            if not any(each in FLOATS for each in given) or not any(
+                each in FLOATS for each in made
+            ):
+                # Of integers and bools there is no gradient: a loss may use them, as indices for example, and mx.grad asks no further.
+                stop = sys.modules["mlx.core"].stop_gradient
+                arguments = tuple(stop(each) if is_mlx(each) else each for each in arguments)
         return self.forward(*arguments)
 
     def _kept(self, arguments: Sequence[Any], outputs: Sequence[Array]) -> list[Any]:
@@ -166,7 +175,8 @@ class Operator:
     def _refuse_torch(self, ctx: Any, *grads: Any) -> Any:
         # Without this PyTorch warns and goes on as if the gradient were zero.
         raise NotImplementedError(
-            f"{NAMESPACE}::{self.name} has no gradient; functions of triton_metal.ops have first derivatives only."
+            f"{NAMESPACE}::{self.name} has no gradient: most functions of triton_metal.ops have a first derivative only, "
+            "and some have none, as their docstrings say."
         )
 
     # MLX

@@ -314,7 +314,8 @@ def adamw_step(
 
     A mean becomes m = beta1 · m + (1 - beta1) · grad, a square v = beta2 · v + (1 - beta2) · grad², and a parameter
     p · (1 - lr · weight_decay) - lr · m' / (√v' + eps), where m' = m / (1 - beta1^step) and v' = v / (1 - beta2^step), or m and v
-    without ``bias_correction``; all is computed in float32. ``step`` counts from 1. All arrays that are given stay as they are, in
+    without ``bias_correction``; all is computed in float32, in which squares of gradients from 2^64 on are infinite (then a step is 0),
+    and below 2^-63 lose digits (then a step is infinite if ``eps`` is 0). ``step`` counts from 1. All arrays that are given stay as they are, in
     every framework, and the results are new ones, of which PyTorch records no gradients.
 
     ``params`` is a list of arrays, each float16, bfloat16 or float32, of any shape; the other lists are as long, of the same shapes, in the
