@@ -171,6 +171,8 @@ def attention(
 
     Raises LaunchTypeError or LaunchValueError for other dtypes, shapes that do not fit, and arrays of different frameworks or devices.
 
+    Error: docs/ops.md has the formula, which counts the roundings of scores, weights and sums.
+
     >>> import numpy as np, triton_metal.ops as ops
     >>> q = k = np.zeros((1, 1, 3, 16), np.float32)
     >>> v = np.arange(3, dtype=np.float32)[None, None, :, None] * np.ones(16, np.float32)
@@ -196,6 +198,8 @@ def attention_decode(
 
     The arguments, the result and the gradients are those of `attention`; only the way of computing differs. Each query reads the keys by
     itself, so that this pays for a few of them. ``lengths`` says how many keys of a cache are filled. Weights stay float32.
+
+    Error: that of `attention`. Raises what `attention` does.
 
     >>> import numpy as np, triton_metal.ops as ops
     >>> q, cache = np.ones((1, 4, 1, 64), np.float32), np.ones((1, 2, 1000, 64), np.float32)
@@ -226,6 +230,8 @@ def attention_varlen(
 
     Raises errors as `attention` does, and LaunchValueError if offsets of NumPy decrease or leave the rows. Those of MLX and PyTorch are
     not read before the launch; they are limited to the rows.
+
+    Error: that of `attention`.
 
     >>> import numpy as np, triton_metal.ops as ops
     >>> q, v = np.zeros((5, 1, 16), np.float32), np.ones((5, 1, 16), np.float32)
@@ -275,6 +281,9 @@ def paged_attention(
     page_table[b, j // page_size]. ``lengths`` (int32 or int64, of shape (batch,)) says how many keys each sequence has; entries of the
     table behind them are not read. Numbers outside the table and the pages are limited to those that exist. ``causal``, ``scale`` and ``window``
     are those of `attention`: the last query stands at the last key. A query that sees no key gives 0. No gradients.
+
+    Error: that of `attention`. Raises LaunchTypeError or LaunchValueError for other dtypes, shapes that do not fit, and
+    arrays of different frameworks or devices.
 
     >>> import numpy as np, triton_metal.ops as ops
     >>> pages = np.arange(4, dtype=np.float32)[:, None, None, None] * np.ones((4, 2, 1, 16), np.float32)

@@ -294,6 +294,8 @@ def layer_norm(
     Differentiable in all arrays. Raises LaunchValueError for shapes that do not fit, another dtype or a negative ``eps``,
     LaunchTypeError for arrays of different frameworks.
 
+    Error: that of float32 sums of a row, and the roundings that are named above; the formula is in docs/ops.md.
+
     >>> import numpy as np, triton_metal.ops as ops
     >>> x = np.array([[1.0, 3.0], [-2.0, 2.0]], np.float32)
     >>> ops.layer_norm(x, weight=np.array([1, 10], np.float32)).round(2)
@@ -326,6 +328,8 @@ def rms_norm(
 
     Differentiable in all arrays. Raises LaunchValueError for shapes that do not fit, another dtype or a negative ``eps``,
     LaunchTypeError for arrays of different frameworks.
+
+    Error: that of float32 sums of a row, and the roundings that are named above; the formula is in docs/ops.md.
 
     >>> import numpy as np, triton_metal.ops as ops
     >>> ops.rms_norm(np.array([3.0, 4.0], np.float32), eps=0.0).round(3)

@@ -315,6 +315,8 @@ def cumsum(x: Array, axis: int = -1, reverse: bool = False, exclusive: bool = Fa
 
     Raises LaunchValueError for another dtype or an axis that ``x`` does not have.
 
+    Error: that of `sum`, of the numbers up to the place.
+
     >>> import numpy as np, triton_metal.ops as ops
     >>> ops.cumsum(np.array([1, 2, 3], np.float32))
     array([1., 3., 6.], dtype=float32)
@@ -327,6 +329,8 @@ def cumsum(x: Array, axis: int = -1, reverse: bool = False, exclusive: bool = Fa
 def cumprod(x: Array, axis: int = -1, reverse: bool = False, exclusive: bool = False) -> Array:
     """The products of the numbers up to each place along ``axis``; arguments and dtypes as in `cumsum`. Not differentiable.
 
+    Error: that of `prod`, of the numbers up to the place. Raises what `cumsum` does.
+
     >>> import numpy as np, triton_metal.ops as ops
     >>> ops.cumprod(np.array([1, 2, 3, 4], np.int8))
     array([ 1,  2,  6, 24])
@@ -338,6 +342,8 @@ def cummax(x: Array, axis: int = -1, reverse: bool = False) -> Array:
     """The largest of the numbers up to each place along ``axis``, of the dtype of ``x``: any that `cumsum` takes.
 
     From a NaN on all are NaN, as in numpy.maximum.accumulate. ``reverse`` begins at the end. Not differentiable.
+
+    Exact. Raises what `cumsum` does.
 
     >>> import numpy as np, triton_metal.ops as ops
     >>> ops.cummax(np.array([1, 3, 2, 4], np.float32))
@@ -406,6 +412,8 @@ def argmax(x: Array, axis: int | None = None, keepdims: bool = False) -> Array:
 
     Raises LaunchValueError for another dtype, an axis that ``x`` does not have, or one without numbers.
 
+    Exact. Without gradients.
+
     >>> import numpy as np, triton_metal.ops as ops
     >>> ops.argmax(np.array([[1, 7, 7], [9, 8, 7]], np.float32), axis=1)
     array([1, 0])
@@ -415,6 +423,8 @@ def argmax(x: Array, axis: int | None = None, keepdims: bool = False) -> Array:
 
 def argmin(x: Array, axis: int | None = None, keepdims: bool = False) -> Array:
     """The place of the least number along ``axis``; all else is as in `argmax`.
+
+    Exact. Without gradients. Raises what `argmax` does.
 
     >>> import numpy as np, triton_metal.ops as ops
     >>> ops.argmin(np.array([[1, 7, 7], [9, 8, 7]], np.float32), axis=1)

@@ -133,6 +133,8 @@ def sort(x: Array, axis: int = -1, descending: bool = False) -> Array:
 
     Raises LaunchValueError for another dtype or an axis that ``x`` does not have.
 
+    Exact.
+
     >>> import numpy as np, triton_metal.ops as ops
     >>> ops.sort(np.array([[3, 1, 2], [0, np.nan, -1]], np.float32))
     array([[ 1.,  2.,  3.],
@@ -147,6 +149,8 @@ def argsort(x: Array, axis: int = -1, descending: bool = False) -> Array:
     """The places of the elements of x in order along ``axis``: int64, and of MLX's arrays uint32, as in MLX.
 
     Arguments and order are as in `sort`. Equal elements, such as -0 and 0, keep their order.
+
+    Exact. Without gradients. Raises what `sort` does.
 
     >>> import numpy as np, triton_metal.ops as ops
     >>> ops.argsort(np.array([3, 1, 2, 1], np.int32))
@@ -163,6 +167,8 @@ def topk(x: Array, k: int, axis: int = -1, largest: bool = True) -> tuple[Array,
     elements those in front are taken. The values are differentiable.
 
     Raises LaunchValueError, beside what `sort` says, unless ``k`` is from 0 to the number of elements.
+
+    Exact.
 
     >>> import numpy as np, triton_metal.ops as ops
     >>> ops.topk(np.array([3, 1, 2, 3], np.float32), 2)
