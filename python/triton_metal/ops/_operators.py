@@ -7,6 +7,7 @@ is a call.
 
 from __future__ import annotations
 
+import functools
 import re
 import sys
 from collections.abc import Callable, Sequence
@@ -37,7 +38,8 @@ class Operator:
     ``gradient(kept, *grads)`` returns the gradients of array arguments by name. ``kept`` has the arguments and outputs that
     ``keeps`` names, all arguments that are no arrays, and ``needs``: the names of the array arguments whose gradients are
     asked for. ``grads`` are the gradients of the outputs, and None where nothing depends on one. All that ``gradient``
-    does to arrays it does by operators, so that ``torch.compile`` can follow it.
+    does to arrays it does by operators, so that ``torch.compile`` can follow it. Of the floats that ``refused`` names there
+    is none, and asking for one is an error.
     """
 
     def __init__(
@@ -47,6 +49,7 @@ class Operator:
         results: Results,
         gradient: Gradient | None = None,
         keeps: str = "",
+        refused: str = "",
     ) -> None:
         match = _SCHEMA.fullmatch(schema)
         if match is None:
@@ -57,7 +60,7 @@ class Operator:
         self.arrays = [name for name, type in self.types.items() if type.startswith("Tensor")]
         self.outputs = [each.strip() for each in outputs.split(",")]
         self.forward, self.results, self.gradient = forward, results, gradient
-        self.keeps = keeps.split()
+        self.keeps, self.refused = keeps.split(), refused.split()
         unknown = set(self.keeps) - set(self.types) - set(self.outputs)
         if unknown:
             raise ValueError(f"{self.name} has no {sorted(unknown)}")
@@ -169,6 +172,9 @@ class Operator:
             for name, needed in zip(self.types, ctx.needs_input_grad, strict=True)
             if needed and name in self.arrays
         }
+        for name in self.refused:
+            if name in needs:
+                raise NotImplementedError(_without_gradient(self.name, name))
         found = self.gradient(self._namespace(ctx.saved_tensors, ctx.arguments, needs), *grads)
         return tuple(found.get(name) if name in needs else None for name in self.types)
 
@@ -186,6 +192,13 @@ class Operator:
 
         places = [i for i, each in enumerate(arguments) if is_array(each)]
         names = list(self.types)
+        if self.refused:
+            arguments = tuple(
+                _refusing(self.name, name)(each)
+                if name in self.refused and is_array(each)
+                else each
+                for name, each in zip(names, arguments, strict=True)
+            )
 
         def filled(arrays: Sequence[Array]) -> list[Any]:
             given = list(arguments)
@@ -217,6 +230,27 @@ class Operator:
 
         function.vjp(vjp)
         return tuple(function(*(arguments[place] for place in places)))
+
+
+def _without_gradient(function: str, name: str) -> str:
+    return (
+        f"[{function}] {name} has no gradient: leave it out of what is differentiated, "
+        "as with detach() of PyTorch and mx.stop_gradient."
+    )
+
+
+@functools.cache
+def _refusing(function: str, name: str) -> Any:
+    """Gives back an array of MLX, of which mx.grad asks for the gradient in vain."""
+    import mlx.core as mx
+
+    same = mx.custom_function(lambda x: x)
+
+    def vjp(primals: Any, cotangents: Any, outputs: Any) -> Any:
+        raise ValueError(_without_gradient(function, name))
+
+    same.vjp(vjp)
+    return same
 
 
 def _outputs(value: Any) -> tuple[Any, ...]:

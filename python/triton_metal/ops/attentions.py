@@ -280,7 +280,7 @@ def paged_attention(
     `attention`. ``page_table`` (int32 or int64) is (batch, most pages of a sequence): key j of sequence b is row j % page_size of page
     page_table[b, j // page_size]. ``lengths`` (int32 or int64, of shape (batch,)) says how many keys each sequence has; entries of the
     table behind them are not read. Numbers outside the table and the pages are limited to those that exist. ``causal``, ``scale`` and ``window``
-    are those of `attention`: the last query stands at the last key. A query that sees no key gives 0. No gradients.
+    are those of `attention`: the last query stands at the last key. A query that sees no key gives 0. Not differentiable.
 
     Error: that of `attention`. Raises LaunchTypeError or LaunchValueError for other dtypes, shapes that do not fit, and
     arrays of different frameworks or devices.
@@ -315,8 +315,6 @@ def paged_attention(
     if page_size == 0 or (pages == 0 and page_table.shape[1]):
         raise fail(name, f"k_pages must have pages with rows but has shape {tuple(k_pages.shape)}.")
     left, right = _extent(name, window, causal)
-    if is_torch(q):
-        q, k_pages, v_pages = q.detach(), k_pages.detach(), v_pages.detach()
     given = (q, k_pages, v_pages, page_table, contiguous(lengths), left, right)
     return _PAGED(*given, _scale(name, scale, q))[0]
 

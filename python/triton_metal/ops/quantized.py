@@ -244,6 +244,7 @@ _QUANTIZED_MATMUL = Operator(
     ],
     _gradient,
     keeps="x w scales biases",
+    refused="scales biases",
 )
 
 
@@ -334,7 +335,8 @@ def quantized_matmul(
     result is (..., M, N), summed in float32, and has the dtype of ``x`` and the scales, float32 where these differ; that of ``x`` for
     "mxfp4" and "mxfp8". Modes, bits and groups are those of ``quantize``.
 
-    Few rows are multiplied in float32. With more, the matrix is rounded to the result's dtype first. Differentiable in ``x``.
+    Few rows are multiplied in float32. With more, the matrix is rounded to the result's dtype first. Differentiable in ``x``;
+    asking for a gradient of scales or biases is an error.
 
     Raises LaunchValueError for shapes, dtypes and parameters that do not fit each other.
 
