@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import doctest
 import json
@@ -270,6 +271,23 @@ def test_the_command_counts_a_module_and_a_text(tmp_path: Path) -> None:
         assert done.returncode == 3, done.stderr
         assert "all 3 launches on M1: at least" in done.stdout
     assert run("-c").returncode == 2
+
+
+def test_launches_before_an_error_are_counted(tmp_path: Path) -> None:
+    path = tmp_path / "program.py"
+    path.write_text(PROGRAM.replace("sys.exit", "raise KeyError"))
+    done = run("--chip", "M1", str(path), "3")
+    assert done.returncode == 1
+    assert "all 3 launches on M1: at least" in done.stdout
+    assert done.stderr.splitlines()[-1] == "KeyError: 3"
+
+
+def test_a_block_that_raises_has_what_it_counted() -> None:
+    x = np.ones(8, np.float32)
+    with contextlib.suppress(KeyError), cost.counting() as counted:
+        add_kernel[(2,)](x, x.copy(), x.copy(), 8, BLOCK=4)
+        raise KeyError
+    assert [work.programs for work in counted.works] == [2]
 
 
 def test_one_small_launch_has_a_time(tmp_path: Path) -> None:
