@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 import triton_metal as triton
 import triton_metal.language as tl
-from triton_metal.cost import bound, chip
+from triton_metal.cost import bound, chip, counting
 from triton_metal.devices.selection import device
 from triton_metal.errors import LaunchTypeError, LaunchValueError
 from triton_metal.report import recording
@@ -404,6 +404,13 @@ def test_the_command_writes_pages_of_a_module(tmp_path: Path) -> None:
         assert done.returncode == 0, done.stderr
         folder = tmp_path / words[words.index("-o") + 1]
         assert [page.name for page in folder.iterdir()] == ["column_kernel.html"]
+
+
+def test_a_report_is_no_launch_of_the_program(tmp_path: Path) -> None:
+    with counting() as counted:
+        column_kernel.report(tmp_path / "k.html", (8,), *column_arguments())
+        column_kernel[(4,)](*column_arguments())
+    assert [work.programs for work in counted.works] == [4]
 
 
 def test_errors_of_the_command(tmp_path: Path) -> None:

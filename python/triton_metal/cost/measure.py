@@ -40,7 +40,7 @@ _apart = _Apart()
 def counting() -> Iterator[Counted]:
     """Counts the launches of a block in this thread, all of which must be on the host device.
 
-    A block inside of another one counts for both. What `cost_of` and `sampled` launch counts for none of them.
+    A block inside of another one counts for both. What `cost_of`, `sampled` and a kernel's report launch counts for none of them.
     """
     with _counting(launch_options(count=True)) as counted:
         yield counted
