@@ -90,7 +90,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     tutorial.add_arguments(lessons)
-    options = parser.parse_args(arguments)
+    for name, command in commands.choices.items():
+        command.prog = f"python -m triton_metal {name}"
+    words, program_words = _apart(list(arguments))
+    options = parser.parse_args(words)
+    if program_words:
+        options.program += program_words
     known = {
         "cost": cost,
         "doctor": doctor,
@@ -100,6 +105,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "tutorial": tutorial,
     }
     return known[options.command].main(options)
+
+
+def _apart(arguments: list[str]) -> tuple[list[str], list[str]]:
+    """The words, without those from -m or -c on of a command that runs a program: argparse takes these for options."""
+    if arguments[:1] in (["cost"], ["report"]):
+        for place, word in enumerate(arguments):
+            if word in ("-m", "-c"):
+                return arguments[:place], arguments[place:]
+    return arguments, []
 
 
 if __name__ == "__main__":

@@ -121,6 +121,8 @@ class profile:
 
     def __exit__(self, *exception: object) -> None:
         with _lock:
+            if self not in _active:
+                raise LaunchValueError("[profile] this profile is not being made.")
             self.seconds = (_native.profile_clock() - self._start) / 1e9
             rest = [each for each in _active if each is not self]
             _take(rest)
@@ -260,6 +262,12 @@ class profile:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes `trace` to a file; LaunchValueError if it cannot be written, and nothing is left of it then."""
+        if not isinstance(path, (str, os.PathLike)):
+            raise LaunchTypeError(
+                f"[profile] path must be the name of a file such as 'trace.json' but is {path!r}."
+            )
+        if not os.fspath(path):
+            raise LaunchValueError("[profile] path is empty: name a file such as 'trace.json'.")
         save(Path(path), json.dumps(self.trace()).encode(), "profile")
 
 
@@ -267,9 +275,10 @@ def save(path: Path, content: bytes, function: str) -> None:
     """Writes a file for a user in one step."""
     try:
         files.replace(path, content)
-    except OSError as error:
+    except (OSError, ValueError) as error:
+        text = error.strerror if isinstance(error, OSError) else None
         raise LaunchValueError(
-            f"[{function}] {path} cannot be written: {error.strerror or error}."
+            f"[{function}] {path} cannot be written: {text or error}."
         ) from error
 
 

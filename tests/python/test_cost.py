@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import doctest
 import json
+import re
 import subprocess
 import sys
 import threading
@@ -242,9 +244,9 @@ sys.exit(int(sys.argv[1]))
 """
 
 
-def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+def run(*arguments: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "triton_metal", "cost", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, timeout=120)
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, cwd=cwd)
 
 
 def test_the_command_counts_a_program(tmp_path: Path) -> None:
@@ -261,12 +263,49 @@ def test_the_command_counts_a_program(tmp_path: Path) -> None:
     assert found[0]["seconds"] > 0
 
 
+def test_the_command_counts_a_module_and_a_text(tmp_path: Path) -> None:
+    """What follows -m and -c belongs to the program, also where it looks like an option of the command."""
+    (tmp_path / "counted_module.py").write_text(PROGRAM.replace("argv[1]", "argv[2]"))
+    for program in (["-m", "counted_module"], ["-c", "import counted_module"]):
+        done = run("--chip", "M1", *program, "--chip", "3", cwd=tmp_path)
+        assert done.returncode == 3, done.stderr
+        assert "all 3 launches on M1: at least" in done.stdout
+    assert run("-c").returncode == 2
+
+
+def test_launches_before_an_error_are_counted(tmp_path: Path) -> None:
+    path = tmp_path / "program.py"
+    path.write_text(PROGRAM.replace("sys.exit", "raise KeyError"))
+    done = run("--chip", "M1", str(path), "3")
+    assert done.returncode == 1
+    assert "all 3 launches on M1: at least" in done.stdout
+    assert done.stderr.splitlines()[-1] == "KeyError: 3"
+
+
+def test_a_block_that_raises_has_what_it_counted() -> None:
+    x = np.ones(8, np.float32)
+    with contextlib.suppress(KeyError), cost.counting() as counted:
+        add_kernel[(2,)](x, x.copy(), x.copy(), 8, BLOCK=4)
+        raise KeyError
+    assert [work.programs for work in counted.works] == [2]
+
+
+def test_one_small_launch_has_a_time(tmp_path: Path) -> None:
+    path = tmp_path / "program.py"
+    path.write_text(PROGRAM.replace("range(3)", "range(1)"))
+    done = run("--chip", "M1", str(path), "0")
+    assert re.search(r"^the launch on M1: at least 0\.\d+ µs$", done.stdout, re.M)
+
+
 def test_the_command_lists_chips_and_says_what_is_wrong() -> None:
     done = run("--chips")
     assert done.returncode == 0
     assert "M5 Max" in done.stdout
     assert "Sources:" in done.stdout
     assert run().returncode == 2
+    done = run("--chip", "M1", "--bogus", "x.py")
+    assert done.returncode == 2
+    assert done.stderr.startswith("usage: python -m triton_metal ")
     done = run("--chip", "M9", "x.py")
     assert done.returncode == 2
     assert "chip must be one of" in done.stderr

@@ -60,6 +60,58 @@ def test_masked_arrays_are_refused() -> None:
         ops.sgd_step([X], [masked], lr=1.0)
 
 
+def test_matrices_of_numpy_are_refused() -> None:
+    """A numpy.matrix has two dimensions in any shape, so that four-dimensional masks would come of it with two."""
+    matrix = np.ones((3, 40)).astype(bool).view(np.matrix)
+    with pytest.raises(LaunchTypeError, match=r"mask must be a plain array but is a numpy.matrix"):
+        ops.attention(QUERIES, KEYS, KEYS, mask=matrix)
+    with pytest.raises(LaunchTypeError, match=r"\[take\] indices must be a plain array"):
+        ops.take(X, PLACES[None].view(np.matrix))
+
+
+@pytest.mark.own_route
+@pytest.mark.parametrize("function", [ops.softmax, ops.sum, ops.bincount, ops.quantize])
+def test_tensors_without_kernels_are_refused_by_name(function: Any) -> None:
+    torch = pytest.importorskip("torch")
+    message = r"must be a plain array but is a tensor on meta, where there are no kernels"
+    with pytest.raises(LaunchTypeError, match=rf"\[{function.__name__}\] \w+ {message}"):
+        function(torch.ones(3, 4, device="meta"), *([4] if function is ops.bincount else []))
+
+
+#: Functions with an option that is True or False.
+FLAGS: dict[str, Any] = {
+    "sum keepdims": lambda flag: ops.sum(X, keepdims=flag),
+    "argmax keepdims": lambda flag: ops.argmax(X, keepdims=flag),
+    "cumsum reverse": lambda flag: ops.cumsum(X, reverse=flag),
+    "cumprod exclusive": lambda flag: ops.cumprod(X, exclusive=flag),
+    "sort descending": lambda flag: ops.sort(X, descending=flag),
+    "argsort descending": lambda flag: ops.argsort(X, descending=flag),
+    "topk largest": lambda flag: ops.topk(X, 2, largest=flag)[0],
+    "matmul transpose_a": lambda flag: ops.matmul(X[:, :3], X[:, :3], transpose_a=flag),
+    "matmul transpose_b": lambda flag: ops.matmul(X[:, :3], X[:, :3], transpose_b=flag),
+    "rotary_embedding traditional": lambda flag: ops.rotary_embedding(X, traditional=flag),
+    "attention causal": lambda flag: ops.attention(QUERIES, KEYS, KEYS, causal=flag),
+    "sgd_step nesterov": lambda flag: ops.sgd_step([X], [X], lr=1.0, momentum=0.5, nesterov=flag)[0][0],
+    "adamw_step bias_correction": lambda flag: ops.adamw_step([X], [X], step=1, bias_correction=flag)[0][0],
+    "quantized_matmul transpose": lambda flag: ops.quantized_matmul(
+        np.ones(32, np.float32), *ops.quantize(np.eye(32, dtype=np.float32), group_size=32), flag, 32
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FLAGS)
+def test_options_are_true_or_false(name: str) -> None:
+    """What is merely true in Python, such as the string "False", is none."""
+    function, option = name.split()
+    for value in ("False", 1, 0.0, None, np.ones(2)):
+        with pytest.raises(
+            LaunchTypeError, match=rf"\[{function}\] {option} must be True or False but is"
+        ):
+            FLAGS[name](value)
+    for value in (True, False):
+        assert np.array_equal(FLAGS[name](np.bool_(value)), FLAGS[name](value))
+
+
 FUNCTIONS = {
     "softmax": lambda x: ops.softmax(x),
     "sum": lambda x: ops.sum(x),
@@ -109,6 +161,32 @@ def test_no_transform_loses_a_derivative(name: str) -> None:
 
 
 @pytest.mark.own_route
+@pytest.mark.parametrize("axis", [1, -1, (-1, 0), (2, 0, 1), ()])
+def test_torch_compile_traces_the_axis(axis: Any) -> None:
+    """With dynamic=True an axis is a number that is traced, which Python's `in` and `sorted` do not know."""
+    torch = pytest.importorskip("torch")
+    torch._dynamo.reset()
+    x = torch.tensor(X).reshape(3, 2, 2)
+    functions = [ops.max] if isinstance(axis, tuple) else [ops.softmax, ops.sum, ops.argmax]
+    compiled = torch.compile(
+        lambda x, axis: [function(x, axis) for function in functions],
+        fullgraph=True, dynamic=True, backend="aot_eager",
+    )  # fmt: skip
+    for function, found in zip(functions, compiled(x, axis), strict=True):
+        assert torch.equal(found, function(x, axis))
+
+
+@pytest.mark.own_route
+def test_torch_compile_traces_attention_of_any_shape() -> None:
+    torch = pytest.importorskip("torch")
+    torch._dynamo.reset()
+    q, keys, bias = (torch.tensor(each) for each in (QUERIES, KEYS, BIAS))
+    function = lambda q, k, b: ops.attention(q, k, k, bias=b, mask=b[:1] > 0)  # noqa: E731
+    compiled = torch.compile(function, fullgraph=True, dynamic=True, backend="aot_eager")
+    assert torch.equal(compiled(q, keys, bias), function(q, keys, bias))
+
+
+@pytest.mark.own_route
 def test_tensors_with_a_negative_bit_are_read_as_they_are() -> None:
     torch = pytest.importorskip("torch")
     x = torch.complex(torch.tensor(X), torch.tensor(X) + 1).conj().imag
@@ -146,11 +224,17 @@ def test_numbers_may_be_those_of_numpy() -> None:
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [
-        (lambda: ops.attention(QUERIES, KEYS, KEYS, scale=float("nan")), LaunchValueError, r"\[attention\] scale must be a finite number but is nan"),
-        (lambda: ops.attention(QUERIES, KEYS, KEYS, scale=10**400), LaunchValueError, r"scale must be a finite number but is 1000"),
+        (lambda: ops.attention(QUERIES, KEYS, KEYS, scale=float("nan")), LaunchValueError, r"\[attention\] scale must be a finite number of at most 3.4028235e\+38 but is nan"),
+        (lambda: ops.attention(QUERIES, KEYS, KEYS, scale=10**400), LaunchValueError, r"scale must be a finite number of at most 3.4028235e\+38 but is 1000"),
         (lambda: ops.attention(QUERIES, KEYS, KEYS, window=np.array([1, 2])), LaunchTypeError, r"window must be an integer, a pair of integers or None"),
-        (lambda: ops.rotary_embedding(X, base=float("inf")), LaunchValueError, r"\[rotary_embedding\] base must be a finite number but is inf"),
-        (lambda: ops.sgd_step([X], [X], lr=float("inf")), LaunchValueError, r"\[sgd_step\] lr must be a finite number but is inf"),
+        (lambda: ops.attention(QUERIES, KEYS, KEYS, scale=1e39), LaunchValueError, r"\[attention\] scale must be a finite number of at most 3.4028235e\+38 but is 1e\+39"),
+        (lambda: ops.layer_norm(X, eps=1e39), LaunchValueError, r"\[layer_norm\] eps must be a finite number of at most 3.4028235e\+38 but is 1e\+39"),
+        (lambda: ops.sgd_step([X], [X], lr=1e39), LaunchValueError, r"\[sgd_step\] lr must be a finite number of at most 3.4028235e\+38 but is 1e\+39"),
+        (lambda: ops.scaled_matmul(LABELS[None].astype(np.uint8), LABELS[None].astype(np.uint8), -1e39, a_format="e4m3", b_format="e4m3"), LaunchValueError, r"a_scale must be a finite number of at most 3.4028235e\+38 but is -1e\+39"),
+        (lambda: ops.matmul(X, X.T, split_k=10**400), LaunchValueError, r"\[matmul\] split_k must be from 1 to 2\*\*31 - 1 but is 1000"),
+        (lambda: ops.matmul(X, X.T, split_k=0), LaunchValueError, r"\[matmul\] split_k must be from 1 to 2\*\*31 - 1 but is 0"),
+        (lambda: ops.rotary_embedding(X, base=float("inf")), LaunchValueError, r"\[rotary_embedding\] base must be a finite number of at most 3.4028235e\+38 but is inf"),
+        (lambda: ops.sgd_step([X], [X], lr=float("inf")), LaunchValueError, r"\[sgd_step\] lr must be a finite number of at most 3.4028235e\+38 but is inf"),
         (lambda: ops.sgd_step([X], [X], lr=np.ones(2)), LaunchTypeError, r"lr must be a number but is array"),
         (lambda: ops.rms_norm(X, eps=np.True_), LaunchTypeError, r"eps must be a number but is np.True_"),
         (lambda: ops.adamw_step([X], [X], step=10**400), LaunchValueError, r"\[adamw_step\] step must be from 1 to 2\*\*63 - 1 but is 1000"),

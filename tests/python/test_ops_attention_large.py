@@ -154,3 +154,22 @@ def test_scores_grow_past_the_largest_step_in_one_row() -> None:
             exact = exact_of(arrays, "float32", scale=0.7)
             given = [made("numpy", x, "float32") for x in arrays[:3]]
             assert_near(ops.attention(*given, scale=0.7), exact.out, exact.out_bound, "float32")
+
+
+@pytest.mark.parametrize("function", [ops.attention, ops.attention_decode])
+@pytest.mark.parametrize("size", [10, 14, 16])
+def test_different_keys_with_equal_products_weigh_the_same(function: Any, size: int) -> None:
+    """Their products are equal numbers of float32, and so must the scores be: a scale in q rounds each of its elements."""
+    rng = np.random.default_rng(size)
+    # Numbers of 3 and of 5 change places in the keys, which the queries tell not apart.
+    of_three = rng.random(WIDTH) < 0.5
+    q = np.where(of_three, 3.0, 5.0) * np.ones((1, 1, 2, 1)) * 2.0**size
+    k = np.broadcast_to(rng.integers(1, 9, WIDTH), (1, 1, KEYS, WIDTH)).astype(np.float64)
+    for key in range(KEYS):
+        for places in (np.flatnonzero(of_three), np.flatnonzero(~of_three)):
+            k[0, 0, key, places] = rng.permutation(k[0, 0, key, places])
+    assert len(np.unique(q @ np.swapaxes(k, -1, -2))) == 1
+    v = rng.standard_normal((1, 1, KEYS, WIDTH)).astype(np.float32)
+    found = function(q.astype(np.float32), k.astype(np.float32) * np.float32(2.0**size), v)
+    mean = v.astype(np.float64).mean(2, keepdims=True) * np.ones_like(q)
+    assert_near(found, mean, 2.0**-20, "float32")

@@ -237,3 +237,17 @@ ONE, PAGES, TABLE, COUNT = zeros(1, 4, 1, 16), zeros(3, 8, 2, 16), np.array([[0,
 def test_bad_arguments(call, error, message) -> None:
     with pytest.raises(error, match=message):
         call()
+
+
+@pytest.mark.own_route
+def test_a_gradient_of_paged_attention_is_refused() -> None:
+    """Beside other parameters of a network, one without a word would go unnoticed."""
+    torch, mx = pytest.importorskip("torch"), pytest.importorskip("mlx.core")
+    q, pages, table, count = (torch.tensor(x) for x in (ONE, PAGES, TABLE, COUNT))
+    assert not ops.paged_attention(q, pages, pages, table, count).requires_grad
+    found = ops.paged_attention(q.requires_grad_(True), pages, pages, table, count)
+    with pytest.raises(NotImplementedError, match="paged_attention has no gradient"):
+        found.sum().backward()
+    pages, table, count = (mx.array(x) for x in (PAGES, TABLE, COUNT))
+    with pytest.raises(ValueError, match="has no derivative"):
+        mx.grad(lambda q: ops.paged_attention(q, pages, pages, table, count).sum())(mx.array(ONE))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import doctest
 import importlib
 import pkgutil
+import re
 
 import pytest
 import triton_metal.ops as ops
@@ -21,3 +22,14 @@ def test_examples_of_docstrings(module: str) -> None:
 @pytest.mark.parametrize("name", ops.__all__)
 def test_every_function_has_an_example(name: str) -> None:
     assert ">>> " in (getattr(ops, name).__doc__ or "")
+
+
+@pytest.mark.parametrize("name", ops.__all__)
+@pytest.mark.parametrize(
+    "said", ["[Rr]aises", "[Dd]ifferentiable|[Gg]radient", r"\b[Ee]rrors?\b|[Ee]xact"]
+)
+def test_every_docstring_says_what_is_raised_differentiated_and_how_far_off(
+    name: str, said: str
+) -> None:
+    text = (getattr(ops, name).__doc__ or "").split(">>>")[0]
+    assert re.search(said, text)

@@ -208,6 +208,19 @@ def test_gradients_of_losses_far_apart(dtype: str) -> None:
         )
 
 
+@pytest.mark.parametrize("rows", [0, 3])
+@pytest.mark.parametrize("framework", [each for each in FRAMEWORKS if each != "numpy"])
+def test_the_mean_of_no_losses_has_gradients_of_zero(framework: str, rows: int) -> None:
+    """The mean is NaN, and its labels are all ignored (or there are none), whose gradients are 0."""
+    hidden, weight, _, _ = operands(rows, 20, 70)
+    places = made(framework, np.full(rows, -100), "int32")
+    arrays = [made(framework, each, "float32") for each in (hidden, weight)]
+    function = lambda *a: ops.linear_cross_entropy(*a, places)  # noqa: E731
+    assert np.isnan(numbers(function(*arrays)))
+    for found in gradients(framework, function, arrays, np.ones(())):
+        assert not numbers(found).any()
+
+
 @pytest.mark.own_route
 def test_gradients_that_are_not_finite() -> None:
     """A loss whose gradient is NaN or infinite spoils its row of the hidden states' gradient, and no other."""

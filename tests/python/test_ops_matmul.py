@@ -379,7 +379,7 @@ def zeros(*shape: int, dtype: Any = np.float32) -> np.ndarray:
         (lambda: ops.matmul(zeros(2, 3), zeros(3, 2), activation="swish"), LaunchValueError, r"activation must be None, 'relu', .* but is 'swish'"),
         (lambda: ops.matmul(zeros(2, 3, dtype=np.int8), zeros(3, 2, dtype=np.int8), activation="silu"), LaunchValueError, r"activation must be None or 'relu' for int8"),
         (lambda: ops.matmul(zeros(2, 3), zeros(3, 2), out_dtype="int32"), LaunchValueError, r"out_dtype must be float16, bfloat16 or float32 but is int32"),
-        (lambda: ops.matmul(zeros(2, 3), zeros(3, 2), split_k=0), LaunchValueError, r"split_k must be at least 1 but is 0"),
+        (lambda: ops.matmul(zeros(2, 3), zeros(3, 2), split_k=0), LaunchValueError, r"split_k must be from 1 to 2\*\*31 - 1 but is 0"),
         (lambda: ops.matmul(zeros(2, 3), zeros(3, 2), split_k=1.5), LaunchTypeError, r"split_k must be an integer but is 1.5"),
         (lambda: ops.matmul(zeros(2, 3), zeros(3, 2), precision="high"), LaunchValueError, r"precision must be None, 'ieee' or 'tf32' but is 'high'"),
         (lambda: ops.matmul(zeros(2, 3), [1.0]), LaunchTypeError, r"\[matmul\] b must be an array of NumPy, MLX or PyTorch but is a list"),

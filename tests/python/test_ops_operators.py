@@ -61,6 +61,37 @@ def test_second_derivatives_are_refused() -> None:
         mx.grad(lambda x: first(x).sum())(mx.ones(3))
 
 
+#: Losses of a matrix (4, 8) that use integers and bools of it.
+INTEGRAL = {
+    "argmax": lambda x: ops.gather(x, ops.argmax(x, 1, True), 1),
+    "argsort": lambda x: ops.gather(x, ops.argsort(x, 1), 1),
+    "topk": lambda x: ops.gather(x, ops.topk(x, 2)[1], 1),
+    "any": lambda x: x * ops.any(x, 1, True),
+    "sum": lambda x: x * ops.sum(x > 0, 1, True),
+    "mean": lambda x: x * ops.mean(x > 0, 1, True),
+    "max": lambda x: x * ops.max(x > 0, 1, True),
+    "cumsum": lambda x: x * ops.cumsum(x > 0, 1),
+    "sort": lambda x: x * ops.sort(x > 0, 1),
+    "histogram": lambda x: x * ops.histogram(x, 8, range=(-2, 2))[0],
+    "bincount": lambda x: x * ops.bincount(ops.argmax(x, 1), 8),
+    "labels": lambda x: ops.cross_entropy(x, ops.argmax(x, 1)),
+}
+
+
+@pytest.mark.own_route
+@pytest.mark.parametrize("name", INTEGRAL)
+def test_a_loss_may_use_integers_that_depend_on_what_is_differentiated(name: str) -> None:
+    """Its gradient is that beside them as constants, with MLX as with PyTorch."""
+    torch, mx = pytest.importorskip("torch"), pytest.importorskip("mlx.core")
+    loss = INTEGRAL[name]
+    x = np.random.default_rng(3).standard_normal((4, 8)).astype(np.float32)
+    tensor = torch.tensor(x, requires_grad=True)
+    loss(tensor).sum().backward()
+    for function in (mx.grad, lambda loss: mx.compile(mx.grad(loss))):
+        found = function(lambda x: loss(x).sum())(mx.array(x))
+        np.testing.assert_allclose(np.array(found), tensor.grad.numpy(), rtol=1e-5, atol=1e-6)
+
+
 @pytest.mark.own_route
 def test_torch_compile_may_be_the_first_to_meet_an_operator() -> None:
     torch = pytest.importorskip("torch")

@@ -289,3 +289,25 @@ W, S = some(8, 8, dtype=np.uint32), some(8, 1)
 def test_bad_arguments(call: Any, error: type, message: str) -> None:
     with pytest.raises(error, match=message):
         call()
+
+
+@pytest.mark.own_route
+def test_a_gradient_of_scales_is_refused_and_that_of_x_is_not() -> None:
+    torch, mx = pytest.importorskip("torch"), pytest.importorskip("mlx.core")
+    w = np.random.default_rng(1).standard_normal((4, 64)).astype(np.float32)
+    x = torch.ones(2, 64, requires_grad=True)
+    words, scales, biases = ops.quantize(torch.tensor(w))
+    ops.quantized_matmul(x, words, scales, biases).sum().backward()
+    assert x.grad is not None
+    scales.requires_grad_(True)
+    refused = r"\[quantized_matmul\] scales has no gradient: leave it out of what is differentiated"
+    with pytest.raises(NotImplementedError, match=refused):
+        ops.quantized_matmul(x, words, scales, biases).sum().backward()
+    parts = ops.quantize(mx.array(w))
+    loss = lambda x, *parts: ops.quantized_matmul(x, *parts).sum()  # noqa: E731
+    found = mx.compile(mx.grad(loss))(mx.ones((2, 64)), *parts)
+    assert np.allclose(np.array(found), x.grad.numpy(), atol=1e-5)
+    with pytest.raises(ValueError, match=refused):
+        mx.grad(loss, argnums=(0, 2))(mx.ones((2, 64)), *parts)
+    with pytest.raises(ValueError, match="biases has no gradient"):
+        mx.grad(loss, argnums=3)(mx.ones((2, 64)), *parts)

@@ -103,6 +103,22 @@ def test_the_command_keeps_other_kinds(tmp_path: Path, capsys: pytest.CaptureFix
     assert "add_parts int32: 1 configurations" in capsys.readouterr().out
 
 
+def test_the_command_says_what_is_wrong_before_it_counts(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "file").write_text("")
+    for words, said in (
+        (["--family", "add_parts", "--kind", "float8"], "such as 'float32' and 'int32', but is 'float8'"),
+        (["--kind", "nothing"], "but is 'nothing'"),
+        (["--folder", str(tmp_path / "file")], "file cannot be created: File exists"),
+        (["--folder", str(tmp_path / "file" / "in")], "in cannot be created: Not a directory"),
+    ):  # fmt: skip
+        assert main(["tune-ops", *words]) == 2
+        found = capsys.readouterr()
+        assert said in found.err
+        assert not found.out
+
+
 def test_the_command_names_the_families(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["tune-ops", "--family", "matmull"]) == 2
     said = capsys.readouterr().err

@@ -206,6 +206,19 @@ def test_bad_arguments(tmp_path: Path) -> None:
     ):
         p.save(missing)
     assert not missing.parent.exists()
+    for path, error, said in (
+        (None, LaunchTypeError, r"path must be the name of a file such as 'trace.json' but is None"),
+        (3, LaunchTypeError, "but is 3"),
+        ("", LaunchValueError, r"path is empty"),
+        (f"{tmp_path}/a\0", LaunchValueError, r"cannot be written: .*null"),
+        (tmp_path / ("a" * 300), LaunchValueError, r"cannot be written: File name too long"),
+        (tmp_path, LaunchValueError, r"cannot be written: Is a directory"),
+    ):  # fmt: skip
+        with pytest.raises(error, match=rf"\[profile\] .*{said}"):
+            p.save(path)
+    assert list(tmp_path.iterdir()) == []
+    with pytest.raises(LaunchValueError, match="this profile is not being made"):
+        p.__exit__(None, None, None)
 
 
 @pytest.mark.own_route

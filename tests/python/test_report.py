@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 import triton_metal as triton
 import triton_metal.language as tl
-from triton_metal.cost import bound, chip
+from triton_metal.cost import bound, chip, counting
 from triton_metal.devices.selection import device
 from triton_metal.errors import LaunchTypeError, LaunchValueError
 from triton_metal.report import recording
@@ -317,6 +317,15 @@ def test_a_page_that_cannot_be_written_leaves_the_old_one(
     assert list(tmp_path.iterdir()) == [file]
 
 
+@pytest.mark.parametrize(
+    ("name", "said"), [("a" * 300, "File name too long"), ("a\0.html", "embedded null")]
+)
+def test_a_name_that_no_file_can_have(tmp_path: Path, name: str, said: str) -> None:
+    with pytest.raises(LaunchValueError, match=rf"\[report\] path .* can be no file's: .*{said}"):
+        column_kernel.report(f"{tmp_path}/{name}", (8,), *column_arguments())
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_folder_without_permission(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tmp_path.chmod(stat.S_IRUSR | stat.S_IXUSR)
     if os.access(tmp_path, os.W_OK):  # root may write anywhere
@@ -383,6 +392,25 @@ def test_the_command_writes_a_page_for_each_kernel(tmp_path: Path) -> None:
     ]
     assert "column_kernel, 2 launches" in done.stdout
     assert "M2 (10 cores)" in (tmp_path / "pages" / "column_kernel.html").read_text()
+
+
+def test_the_command_writes_pages_of_a_module(tmp_path: Path) -> None:
+    launch = re.sub(r"column_kernel\.report.*", "", example())
+    (tmp_path / "launching.py").write_text(
+        launch + "column_kernel[(8,)](x, out, 1000, STRIDE=8, BLOCK=128)\n"
+    )
+    for words in (["-o", "pages", "-m", "launching"], ["-m", "launching", "-o", "others"]):
+        done = run("-m", "triton_metal", "report", *words, cwd=tmp_path)
+        assert done.returncode == 0, done.stderr
+        folder = tmp_path / words[words.index("-o") + 1]
+        assert [page.name for page in folder.iterdir()] == ["column_kernel.html"]
+
+
+def test_a_report_is_no_launch_of_the_program(tmp_path: Path) -> None:
+    with counting() as counted:
+        column_kernel.report(tmp_path / "k.html", (8,), *column_arguments())
+        column_kernel[(4,)](*column_arguments())
+    assert [work.programs for work in counted.works] == [4]
 
 
 def test_errors_of_the_command(tmp_path: Path) -> None:

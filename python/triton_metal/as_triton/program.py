@@ -67,7 +67,7 @@ def _run_path(path: str, rest: list[str]) -> None:
         commands = (
             ""
             if os.path.dirname(path)
-            else "; the commands are cost, doctor, report, shim and tutorial"
+            else "; the commands are cost, doctor, report, shim, tune-ops and tutorial"
         )
         _fail(2, f"can't open file {full!r}: [Errno {error.errno}] {error.strerror}{commands}")
     main = _start([path, *rest], os.path.dirname(os.path.realpath(path)))

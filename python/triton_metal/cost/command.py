@@ -20,7 +20,7 @@ from ..devices.selection import device
 from ..errors import LaunchValueError
 from .chips import CHIPS, Chip, chip
 from .measure import Counted, counting
-from .model import Cost, bound
+from .model import Cost, bound, shown
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -88,9 +88,8 @@ def report(costs: Sequence[Sequence[Cost]]) -> str:
         index += count
     for place in range(len(costs[0])):
         total = sum(each[place].seconds for each in costs)
-        lines.append(
-            f"all {len(costs)} launches on {costs[0][place].chip.name}: at least {total * 1e6:,.1f} µs"
-        )
+        every = f"all {len(costs)} launches" if len(costs) > 1 else "the launch"
+        lines.append(f"{every} on {costs[0][place].chip.name}: at least {shown(total)}")
     return "\n\n".join(lines)
 
 

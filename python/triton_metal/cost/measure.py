@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -40,7 +40,7 @@ _apart = _Apart()
 def counting() -> Iterator[Counted]:
     """Counts the launches of a block in this thread, all of which must be on the host device.
 
-    A block inside of another one counts for both. What `cost_of` and `sampled` launch counts for none of them.
+    A block inside of another one counts for both. What `cost_of`, `sampled` and a kernel's report launch counts for none of them.
     """
     with _counting(launch_options(count=True)) as counted:
         yield counted
@@ -63,13 +63,23 @@ def _counting(options: AbstractContextManager[LaunchLog]) -> Iterator[Counted]:
     counted = Counted()
     apart: list[tuple[int, int]] = []
     _apart.times.append(apart)
+    p, log, ended = profile(), LaunchLog(), False
     try:
-        with profile() as p, options as log:
+        with p, options as log:
             yield counted
+        ended = True
     finally:
         _apart.times.pop()
         if _apart.times:
             _apart.times[-1] += apart
+        # Also where the block has raised. A launch that fails is in neither list; one that is interrupted may be in one.
+        _add_works(counted, p, log, apart, strict=ended)
+
+
+def _add_works(
+    counted: Counted, p: profile, log: LaunchLog, apart: Sequence[tuple[int, int]], strict: bool
+) -> None:
+    """Adds the work of this thread's launches to what a block counted."""
     thread = threading.get_ident()
     launches = [
         launch
@@ -77,7 +87,7 @@ def _counting(options: AbstractContextManager[LaunchLog]) -> Iterator[Counted]:
         if launch.thread == thread
         and not any(first <= p.clock_of(launch) < last for first, last in apart)
     ]
-    for launch, record in zip(launches, log.launches, strict=True):
+    for launch, record in zip(launches, log.launches, strict=strict):
         counted.works.append(
             work_of(
                 record.kernel,

@@ -31,7 +31,7 @@ def decode_kernel(
     columns = tl.arange(0, BLOCK)
     inside = columns < WIDTH
     at = batch * q_steps[0] + head * q_steps[1] + m.to(tl.int64) * q_steps[2]
-    q = tl.load(q_ptr + at + columns, mask=inside, other=0.0).to(tl.float32) * scale_2
+    q = tl.load(q_ptr + at + columns, mask=inside, other=0.0).to(tl.float32)
     if lengths_ptr is not None:
         n_keys = min(max(tl.load(lengths_ptr + batch), 0), n_keys).to(tl.int32)
     k_ptr += shared * k_steps[1]
@@ -71,7 +71,8 @@ def decode_kernel(
             v_row += page * v_steps[0] + (n % PAGE) * v_steps[2]
         k = tl.load(k_row + columns, mask=inside, other=0.0).to(tl.float32)
         v = tl.load(v_row + columns, mask=inside, other=0.0).to(tl.float32)
-        score = tl.sum(q * k, axis=0)
+        # Scaled here, not in q: keys whose products are equal have equal scores, however large.
+        score = tl.sum(q * k, axis=0) * scale_2
         if bias_ptr is not None:
             score += tl.load(bias_ptr + n * bias_steps[3]).to(tl.float32) * 1.4426950408889634
         if mask_ptr is not None:

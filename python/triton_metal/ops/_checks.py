@@ -13,6 +13,8 @@ import numpy as np
 from ..errors import LaunchTypeError, LaunchValueError
 from ._arrays import Array, dtype_name, framework, is_array, is_torch
 
+#: The largest float32.
+LARGEST = 2.0**128 - 2.0**104
 _WRITTEN = {"numpy": "a NumPy array", "mlx": "an MLX array", "torch": "a PyTorch tensor"}
 
 
@@ -44,14 +46,19 @@ def integer(value: Any) -> int | None:
 
 def _unusual(x: Array) -> str | None:
     """What keeps kernels from computing with an array as with its numbers alone, or None."""
+    if isinstance(x, np.ma.MaskedArray):
+        return "a masked array, whose mask a kernel does not see"
+    if isinstance(x, np.matrix):
+        return "a numpy.matrix, which has two dimensions in any shape"
     if not is_torch(x):
-        masked = isinstance(x, np.ma.MaskedArray)
-        return "a masked array, whose mask a kernel does not see" if masked else None
+        return None
     torch = sys.modules["torch"]
     if x.layout != torch.strided or x.is_nested:
         return "a nested tensor" if x.is_nested else f"a tensor of layout {x.layout}"
     if torch.compiler.is_compiling():
         return None
+    if x.device.type not in ("cpu", "mps"):
+        return f"a tensor on {x.device}, where there are no kernels"
     if torch._C._functorch.is_functorch_wrapped_tensor(x):
         return "a tensor under a transform of torch.func, such as vmap or grad"
     forward = torch.autograd.forward_ad
@@ -136,7 +143,9 @@ def check_axis(function: str, axis: Any, rank: int) -> int:
             function,
             f"axis must be from {-rank} to {rank - 1} for {rank} dimensions but is {place}.",
         )
-    return place % rank
+    # A constant, also where torch.compile traces the axis: it neither sorts traced integers nor finds them in lists.
+    axes = [each for each in range(rank) if place == each or place == each - rank]
+    return axes[0]
 
 
 def check_number(
@@ -149,7 +158,7 @@ def check_number(
     most: float | None = None,
     below: float | None = None,
 ) -> float:
-    """The number as a float; raises unless it is a finite one within the bounds."""
+    """The number as a float; raises unless it is within the bounds and no larger than a float32 can be."""
     if isinstance(value, bool) or not isinstance(value, (int, float, numbers.Real)):
         raise LaunchTypeError(f"[{function}] {name} must be a number but is {value!r}.")
     if isinstance(value, np.floating):
@@ -167,9 +176,19 @@ def check_number(
         raise fail(
             function, f"{name} must be {' and '.join(text for _, text in bounds)} but is {value}."
         )
-    if not -sys.float_info.max <= value <= sys.float_info.max:
-        raise fail(function, f"{name} must be a finite number but is {value}.")
+    # Kernels take it as a float32, in which a larger one is infinite.
+    if not -LARGEST <= value <= LARGEST:
+        raise fail(
+            function, f"{name} must be a finite number of at most {LARGEST:.8g} but is {value}."
+        )
     return float(value)
+
+
+def check_flag(function: str, name: str, value: Any) -> bool:
+    """The value as a bool; raises unless it is True or False."""
+    if not isinstance(value, (bool, np.bool_)):
+        raise LaunchTypeError(f"[{function}] {name} must be True or False but is {value!r}.")
+    return bool(value)
 
 
 def check_choice(function: str, name: str, value: Any, choices: Sequence[Any]) -> None:

@@ -7,13 +7,14 @@ is a call.
 
 from __future__ import annotations
 
+import functools
 import re
 import sys
 from collections.abc import Callable, Sequence
 from types import SimpleNamespace
 from typing import Any
 
-from ._arrays import Array, dtype_of, is_array, is_mlx, is_torch
+from ._arrays import FLOATS, Array, dtype_name, dtype_of, is_array, is_mlx, is_torch
 from ._launch import Spec
 
 #: Computes the outputs of an operator from its arguments.
@@ -37,7 +38,8 @@ class Operator:
     ``gradient(kept, *grads)`` returns the gradients of array arguments by name. ``kept`` has the arguments and outputs that
     ``keeps`` names, all arguments that are no arrays, and ``needs``: the names of the array arguments whose gradients are
     asked for. ``grads`` are the gradients of the outputs, and None where nothing depends on one. All that ``gradient``
-    does to arrays it does by operators, so that ``torch.compile`` can follow it.
+    does to arrays it does by operators, so that ``torch.compile`` can follow it. Of the floats that ``refused`` names there
+    is none, and asking for one is an error.
     """
 
     def __init__(
@@ -47,6 +49,7 @@ class Operator:
         results: Results,
         gradient: Gradient | None = None,
         keeps: str = "",
+        refused: str = "",
     ) -> None:
         match = _SCHEMA.fullmatch(schema)
         if match is None:
@@ -57,7 +60,7 @@ class Operator:
         self.arrays = [name for name, type in self.types.items() if type.startswith("Tensor")]
         self.outputs = [each.strip() for each in outputs.split(",")]
         self.forward, self.results, self.gradient = forward, results, gradient
-        self.keeps = keeps.split()
+        self.keeps, self.refused = keeps.split(), refused.split()
         unknown = set(self.keeps) - set(self.types) - set(self.outputs)
         if unknown:
             raise ValueError(f"{self.name} has no {sorted(unknown)}")
@@ -67,8 +70,17 @@ class Operator:
         """The outputs. The arguments are those of the schema, in its order."""
         if any(is_torch(each) for each in arguments):
             return self._call_torch(arguments)
-        if self.gradient is not None and any(is_mlx(each) for each in arguments):
-            return self._call_mlx(arguments)
+        if any(is_mlx(each) for each in arguments):
+            if self.gradient is not None:
+                return self._call_mlx(arguments)
+            given = (dtype_name(each) for each in arguments if is_mlx(each))
+            made = (dtype for _, dtype in self.results(*arguments))
+            if not any(each in FLOATS for each in given) or not any(
+                each in FLOATS for each in made
+            ):
+                # Of integers and bools there is no gradient: a loss may use them, as indices for example, and mx.grad asks no further.
+                stop = sys.modules["mlx.core"].stop_gradient
+                arguments = tuple(stop(each) if is_mlx(each) else each for each in arguments)
         return self.forward(*arguments)
 
     def _kept(self, arguments: Sequence[Any], outputs: Sequence[Array]) -> list[Any]:
@@ -160,13 +172,17 @@ class Operator:
             for name, needed in zip(self.types, ctx.needs_input_grad, strict=True)
             if needed and name in self.arrays
         }
+        for name in self.refused:
+            if name in needs:
+                raise NotImplementedError(_without_gradient(self.name, name))
         found = self.gradient(self._namespace(ctx.saved_tensors, ctx.arguments, needs), *grads)
         return tuple(found.get(name) if name in needs else None for name in self.types)
 
     def _refuse_torch(self, ctx: Any, *grads: Any) -> Any:
         # Without this PyTorch warns and goes on as if the gradient were zero.
         raise NotImplementedError(
-            f"{NAMESPACE}::{self.name} has no gradient; functions of triton_metal.ops have first derivatives only."
+            f"{NAMESPACE}::{self.name} has no gradient: most functions of triton_metal.ops have a first derivative only, "
+            "and some have none, as their docstrings say."
         )
 
     # MLX
@@ -176,6 +192,13 @@ class Operator:
 
         places = [i for i, each in enumerate(arguments) if is_array(each)]
         names = list(self.types)
+        if self.refused:
+            arguments = tuple(
+                _refusing(self.name, name)(each)
+                if name in self.refused and is_array(each)
+                else each
+                for name, each in zip(names, arguments, strict=True)
+            )
 
         def filled(arrays: Sequence[Array]) -> list[Any]:
             given = list(arguments)
@@ -207,6 +230,27 @@ class Operator:
 
         function.vjp(vjp)
         return tuple(function(*(arguments[place] for place in places)))
+
+
+def _without_gradient(function: str, name: str) -> str:
+    return (
+        f"[{function}] {name} has no gradient: leave it out of what is differentiated, "
+        "as with detach() of PyTorch and mx.stop_gradient."
+    )
+
+
+@functools.cache
+def _refusing(function: str, name: str) -> Any:
+    """Gives back an array of MLX, of which mx.grad asks for the gradient in vain."""
+    import mlx.core as mx
+
+    same = mx.custom_function(lambda x: x)
+
+    def vjp(primals: Any, cotangents: Any, outputs: Any) -> Any:
+        raise ValueError(_without_gradient(function, name))
+
+    same.vjp(vjp)
+    return same
 
 
 def _outputs(value: Any) -> tuple[Any, ...]:

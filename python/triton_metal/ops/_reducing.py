@@ -11,7 +11,7 @@ import triton_metal.language as tl
 from ..errors import LaunchTypeError
 from ._arrays import FLOATS, Array, contiguous, dtype_name, full, reshaped, size_of
 from ._axes import as_rows, is_wide, total_dtype, unpermuted
-from ._checks import check_arrays, check_axis, check_dtype, fail, integer
+from ._checks import check_arrays, check_axis, check_dtype, check_flag, fail, integer
 from ._launch import launch
 from ._operators import Operator
 from ._reduce import centred_rows, reduce_rows
@@ -224,4 +224,4 @@ def reduced(
         )
     kind = kind or function
     operator = _REDUCTION if dtype_name(x) in FLOATS and kind not in ("any", "all") else _PREDICATE
-    return operator(x, kind, axes, bool(keepdims), float(ddof))[0]
+    return operator(x, kind, axes, check_flag(function, "keepdims", keepdims), float(ddof))[0]

@@ -27,7 +27,7 @@ def activated(x, KIND: tl.constexpr):
     """An activation of x and its slope. A product whose factor is 0 or below any rounding is left out: x may be infinite."""
     if KIND == "relu":
         y = tl.where(x < 0, 0.0, x)
-        slope = tl.where(x > 0, 1.0, 0.0)
+        slope = tl.where(x <= 0, 0.0, 1.0)
     elif KIND == "tanh":
         e = tl.exp(-2 * tl.abs(x))
         y = libdevice.tanh(x)
@@ -179,10 +179,12 @@ def _gelu_kind(function: str, approximate: str) -> str:
 
 
 def relu(x: Array) -> Array:
-    """max(x, 0) of every element; NaN stays NaN. The slope at 0 is 0.
+    """max(x, 0) of every element; NaN stays NaN. The slope at 0 is 0, and at NaN 1, as in PyTorch.
 
     ``x`` is float16, bfloat16 or float32, of any shape; the result is like ``x``. Differentiable. Raises LaunchValueError
     for another dtype.
+
+    Exact.
 
     >>> import numpy as np, triton_metal.ops as ops
     >>> ops.relu(np.array([-1, 0, 2], np.float32))
@@ -197,6 +199,8 @@ def sigmoid(x: Array) -> Array:
     ``x`` is float16, bfloat16 or float32, of any shape; the result is like ``x``. Differentiable. Raises LaunchValueError
     for another dtype.
 
+    Error, with u = 2^-24 and beside the rounding of the result: 16 u |y| + 2^-126 (1 + |x|), and 4 u |x y| more for x < 0.
+
     >>> import numpy as np, triton_metal.ops as ops
     >>> ops.sigmoid(np.array([-1, 0, 1], np.float32)).round(3)
     array([0.269, 0.5  , 0.731], dtype=float32)
@@ -209,6 +213,8 @@ def tanh(x: Array) -> Array:
 
     ``x`` is float16, bfloat16 or float32, of any shape; the result is like ``x``. Differentiable. Raises LaunchValueError
     for another dtype.
+
+    Error, with u = 2^-24 and beside the rounding of the result: 16 u |y| + 2^-126 (1 + |x|).
 
     >>> import numpy as np, triton_metal.ops as ops
     >>> ops.tanh(np.array([-1, 0, 1], np.float32)).round(3)
@@ -223,6 +229,8 @@ def silu(x: Array) -> Array:
     ``x`` is float16, bfloat16 or float32, of any shape; the result is like ``x``, and NaN for -inf. Differentiable. Raises
     LaunchValueError for another dtype.
 
+    Error, with u = 2^-24 and beside the rounding of the result: 16 u |y| + 2^-126 (1 + |x|), and 4 u |x y| more for x < 0.
+
     >>> import numpy as np, triton_metal.ops as ops
     >>> ops.silu(np.array([-1, 0, 1], np.float32)).round(3)
     array([-0.269,  0.   ,  0.731], dtype=float32)
@@ -235,6 +243,8 @@ def gelu(x: Array, approximate: str = "none") -> Array:
 
     With ``approximate="tanh"`` x (1 + tanh(√(2/π) (x + 0.044715 x³))) / 2. ``x`` is float16, bfloat16 or float32, of any shape; the
     result is like ``x``, and NaN for -inf. Differentiable. Raises LaunchValueError for another dtype or approximation.
+
+    Error, with u = 2^-24 and beside the rounding of the result: 10 u |x| + 2^-126 (1 + |x|).
 
     >>> import numpy as np, triton_metal.ops as ops
     >>> x = np.array([-1, 0, 2], np.float32)
@@ -252,6 +262,8 @@ def silu_mul(gate: Array, value: Array) -> Array:
     ``gate`` and ``value`` have one shape and one dtype, float16, bfloat16 or float32; the result is like them. Differentiable
     in both. Raises LaunchValueError for shapes that differ or another dtype.
 
+    Error, with u = 2^-24 and beside the rounding of the result: |value| times that of `silu`, and 3 u |y|.
+
     >>> import numpy as np, triton_metal.ops as ops
     >>> ops.silu_mul(np.array([-1, 1], np.float32), np.array([10, 10], np.float32)).round(2)
     array([-2.69,  7.31], dtype=float32)
@@ -264,6 +276,8 @@ def gelu_mul(gate: Array, value: Array, approximate: str = "none") -> Array:
 
     ``gate`` and ``value`` have one shape and one dtype, float16, bfloat16 or float32; the result is like them. Differentiable
     in both. Raises LaunchValueError for shapes that differ, another dtype or approximation than "none" and "tanh".
+
+    Error, with u = 2^-24 and beside the rounding of the result: |value| times that of `gelu`, and 3 u |y|.
 
     >>> import numpy as np, triton_metal.ops as ops
     >>> ops.gelu_mul(np.array([-1, 2], np.float32), np.array([10, 10], np.float32)).round(2)

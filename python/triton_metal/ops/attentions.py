@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from ..errors import LaunchTypeError
 from ._arrays import (
     FLOATS,
@@ -30,6 +28,7 @@ from ._attention_forward import forward, forward_packed
 from ._checks import (
     check_arrays,
     check_dtype,
+    check_flag,
     check_number,
     check_rank,
     check_same_dtype,
@@ -164,12 +163,15 @@ def attention(
     is the sequence's number of keys. With ``causal``, it sees the keys up to p. With ``window=w``, it sees the keys from p - w + 1 to
     p + w - 1 (w keys with ``causal``); with ``window=(before, after)``, those from p - before to p + after, and None is without an end.
     What several arguments hide is hidden by each. A query that sees no key gives 0, and has gradients of 0; so does one
-    whose biases are all -inf.
+    whose biases are all -inf. Rows of k and v behind ``lengths`` may hold anything. Keys that are hidden otherwise weigh 0 but may be
+    read: NaN and infinities in their v make results NaN, as in MLX and PyTorch, and so do those in their k in gradients.
 
     Differentiable in q, k, v and bias. Gradients are sums in a fixed order, the same each time. Few queries (up to 8, and 32 with the
     heads that share keys) take the kernels of `attention_decode`.
 
     Raises LaunchTypeError or LaunchValueError for other dtypes, shapes that do not fit, and arrays of different frameworks or devices.
+
+    Error: docs/ops.md has the formula, which counts the roundings of scores, weights and sums.
 
     >>> import numpy as np, triton_metal.ops as ops
     >>> q = k = np.zeros((1, 1, 3, 16), np.float32)
@@ -196,6 +198,8 @@ def attention_decode(
 
     The arguments, the result and the gradients are those of `attention`; only the way of computing differs. Each query reads the keys by
     itself, so that this pays for a few of them. ``lengths`` says how many keys of a cache are filled. Weights stay float32.
+
+    Error: that of `attention`. Raises what `attention` does.
 
     >>> import numpy as np, triton_metal.ops as ops
     >>> q, cache = np.ones((1, 4, 1, 64), np.float32), np.ones((1, 2, 1000, 64), np.float32)
@@ -226,6 +230,8 @@ def attention_varlen(
 
     Raises errors as `attention` does, and LaunchValueError if offsets of NumPy decrease or leave the rows. Those of MLX and PyTorch are
     not read before the launch; they are limited to the rows.
+
+    Error: that of `attention`.
 
     >>> import numpy as np, triton_metal.ops as ops
     >>> q, v = np.zeros((5, 1, 16), np.float32), np.ones((5, 1, 16), np.float32)
@@ -274,7 +280,10 @@ def paged_attention(
     `attention`. ``page_table`` (int32 or int64) is (batch, most pages of a sequence): key j of sequence b is row j % page_size of page
     page_table[b, j // page_size]. ``lengths`` (int32 or int64, of shape (batch,)) says how many keys each sequence has; entries of the
     table behind them are not read. Numbers outside the table and the pages are limited to those that exist. ``causal``, ``scale`` and ``window``
-    are those of `attention`: the last query stands at the last key. A query that sees no key gives 0. No gradients.
+    are those of `attention`: the last query stands at the last key. A query that sees no key gives 0. Not differentiable.
+
+    Error: that of `attention`. Raises LaunchTypeError or LaunchValueError for other dtypes, shapes that do not fit, and
+    arrays of different frameworks or devices.
 
     >>> import numpy as np, triton_metal.ops as ops
     >>> pages = np.arange(4, dtype=np.float32)[:, None, None, None] * np.ones((4, 2, 1, 16), np.float32)
@@ -306,8 +315,6 @@ def paged_attention(
     if page_size == 0 or (pages == 0 and page_table.shape[1]):
         raise fail(name, f"k_pages must have pages with rows but has shape {tuple(k_pages.shape)}.")
     left, right = _extent(name, window, causal)
-    if is_torch(q):
-        q, k_pages, v_pages = q.detach(), k_pages.detach(), v_pages.detach()
     given = (q, k_pages, v_pages, page_table, contiguous(lengths), left, right)
     return _PAGED(*given, _scale(name, scale, q))[0]
 
@@ -382,8 +389,7 @@ def _scale(name: str, scale: float | None, q: Array) -> float:
 
 def _extent(name: str, window: Any, causal: bool) -> tuple[int, int]:
     """How far a query sees before and behind its place; -1 is without an end."""
-    if not isinstance(causal, (bool, np.bool_)):
-        raise LaunchTypeError(f"[{name}] causal must be True or False but is {causal!r}.")
+    causal = check_flag(name, "causal", causal)
     sides = window if isinstance(window, (tuple, list)) else (window, window)
     if len(sides) != 2:
         raise fail(name, f"window must be a number, two numbers or None but is {window!r}.")
@@ -418,6 +424,6 @@ def _broadcast(name: str, text: str, x: Array, whole: tuple[int, ...]) -> Array:
             f"{text} must have a shape that broadcasts to (batch, heads, queries, keys) = {tuple(whole)} "
             f"but has shape {shape}.",
         )
-    if not is_mlx(x) and not (is_whole(x) and min(strides(x), default=0) >= 0):
+    if not is_mlx(x) and not (is_whole(x) and all(step >= 0 for step in strides(x))):
         x = contiguous(x)
     return reshaped(x, four)

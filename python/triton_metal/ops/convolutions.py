@@ -142,6 +142,8 @@ def conv1d(
 
     Raises LaunchValueError for shapes that do not fit, other dtypes, and numbers out of range; LaunchTypeError for what is no array.
 
+    Error, with u = 2^-24 and beside the rounding of the result: (terms + 3) u Σ |x| |w|, and the same of gradients.
+
     >>> import numpy as np, triton_metal.ops as ops
     >>> x = np.array([1, 2, 3, 4], np.float32).reshape(1, 4, 1)
     >>> ops.conv1d(x, np.array([1, 0, -1], np.float32).reshape(1, 3, 1), padding=1).reshape(4)
@@ -166,6 +168,9 @@ def conv2d(
     integer or one for each dimension. With ``layout="NCHW"`` they are as PyTorch has them: ``x`` (N, C, H, W) and ``w`` (O, C /
     groups, taps, taps).
 
+    Gradients, errors and the bound are those of `conv1d`, of which it raises the same: LaunchValueError for what does not
+    fit. Differentiable.
+
     >>> import numpy as np, triton_metal.ops as ops
     >>> x = np.arange(16, dtype=np.float32).reshape(1, 4, 4, 1)
     >>> ops.conv2d(x, np.ones((1, 2, 2, 1), np.float32), stride=2)[0, :, :, 0]
@@ -188,6 +193,9 @@ def conv3d(
     """As `conv2d` in three dimensions: ``x`` (N, D, H, W, C) and ``w`` (O, taps, taps, taps, C / groups).
 
     With ``layout="NCDHW"`` they are as PyTorch has them: ``x`` (N, C, D, H, W) and ``w`` (O, C / groups, taps, taps, taps).
+
+    Gradients, errors and the bound are those of `conv1d`, of which it raises the same: LaunchValueError for what does not
+    fit. Differentiable.
 
     >>> import numpy as np, triton_metal.ops as ops
     >>> x, w = np.ones((1, 3, 3, 3, 2), np.float32), np.ones((1, 2, 2, 2, 2), np.float32)
@@ -217,6 +225,8 @@ def conv_transpose1d(
 
     Raises LaunchValueError for shapes that do not fit, other dtypes, and numbers out of range; LaunchTypeError for what is no array.
 
+    Error, with u = 2^-24 and beside the rounding of the result: (terms + 3) u Σ |x| |w|, and the same of gradients.
+
     >>> import numpy as np, triton_metal.ops as ops
     >>> x = np.array([1, 2], np.float32).reshape(1, 2, 1)
     >>> ops.conv_transpose1d(x, np.array([1, 10, 100], np.float32).reshape(1, 3, 1), stride=2).reshape(5)
@@ -239,6 +249,9 @@ def conv_transpose2d(
     """As `conv_transpose1d` in two dimensions: ``x`` (N, H, W, C) and ``w`` (O, taps, taps, C / groups).
 
     With ``layout="NCHW"`` they are as PyTorch has them: ``x`` (N, C, H, W) and ``w`` (C, O / groups, taps, taps).
+
+    Gradients, errors and the bound are those of `conv_transpose1d`, of which it raises the same: LaunchValueError for what
+    does not fit. Differentiable.
 
     >>> import numpy as np, triton_metal.ops as ops
     >>> x = np.array([[1, 2], [3, 4]], np.float32).reshape(1, 2, 2, 1)
@@ -264,6 +277,9 @@ def conv_transpose3d(
     """As `conv_transpose1d` in three dimensions: ``x`` (N, D, H, W, C) and ``w`` (O, taps, taps, taps, C / groups).
 
     With ``layout="NCDHW"`` they are as PyTorch has them: ``x`` (N, C, D, H, W) and ``w`` (C, O / groups, taps, taps, taps).
+
+    Gradients, errors and the bound are those of `conv_transpose1d`, of which it raises the same: LaunchValueError for what
+    does not fit. Differentiable.
 
     >>> import numpy as np, triton_metal.ops as ops
     >>> x, w = np.ones((1, 1, 1, 2, 1), np.float32), np.ones((1, 1, 1, 2, 1), np.float32)

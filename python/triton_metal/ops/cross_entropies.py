@@ -108,10 +108,14 @@ def reduced_losses_kernel(
         if MEAN:
             labels = tl.load(labels_ptr + rows, mask=mask, other=0).to(tl.int64)
             counts += (mask & (labels != ignore_index)).to(tl.int32)
-    share = 1.0
+    loss, share = tl.sum(sums, axis=0), 1.0
     if MEAN:
-        share = 1.0 / tl.sum(counts, axis=0).to(tl.float32)
-    tl.store(loss_ptr, tl.sum(sums, axis=0) * share)
+        count = tl.sum(counts, axis=0)
+        share = 1.0 / count.to(tl.float32)
+        loss *= share
+        # The mean of no losses is NaN, and has gradients of 0.
+        share = tl.where(count == 0, 0.0, share)
+    tl.store(loss_ptr, loss)
     tl.store(share_ptr, share)
 
 
@@ -278,11 +282,13 @@ def cross_entropy(
     ``logits`` (…, classes) is float16, bfloat16 or float32; ``labels`` (…), with one axis less, is of integers from 0 to
     classes - 1 or ``ignore_index``, whose loss and gradient are 0. With ``label_smoothing`` ε the target is 1 - ε at the label plus
     ε / classes everywhere. The result is float32: with ``reduction`` "mean" the mean over the labels that are not ignored (NaN if
-    there are none), with "sum" the sum, both of shape (), with "none" each loss, of the shape of ``labels``.
+    there are none, with gradients of 0), with "sum" the sum, both of shape (), with "none" each loss, of the shape of ``labels``.
 
     Differentiable in ``logits``, whose gradient is like ``logits``. Raises LaunchValueError for shapes that do not fit, dtypes,
     a ``reduction`` or a ``label_smoothing`` that is not allowed, and for labels out of range where the host has them at
     hand (arrays of NumPy, tensors of PyTorch on the CPU); elsewhere the loss and the gradient of such a row are NaN.
+
+    Error of a row of n, with u = 2^-24: (min(n, 6 √n) + 1) u + (20 + 8 max |logits|) u.
 
     >>> import numpy as np, triton_metal.ops as ops
     >>> logits = np.log(np.array([[1, 1, 2], [1, 3, 4]], np.float32))

@@ -79,6 +79,8 @@ def dropout(x: Array, p: float, seed: int | Array) -> Array:
     Differentiable in ``x``: the gradient drops the same elements again, and nothing is stored for it. Raises LaunchValueError for another
     dtype, a ``p`` that is not from 0 to 1, a ``seed`` out of range or an array of another shape than () and (1,).
 
+    Which elements are kept is exact. Error, with u = 2^-24 and beside the rounding of the result: 3 u |y|.
+
     >>> import numpy as np, triton_metal.ops as ops
     >>> y = ops.dropout(np.ones(1000, np.float32), 0.25, seed=3)
     >>> sorted(set((3 * y).round(3).tolist())), bool(700 < np.count_nonzero(y) < 800)

@@ -156,6 +156,8 @@ def embedding(weight: Array, indices: Array) -> Array:
     where the host has them at hand (arrays of NumPy, tensors of PyTorch on the CPU); elsewhere their rows are NaN, and they
     add nothing to the gradient.
 
+    Exact; gradients have an error of (n + 1) 2^-24 Σ |dy| for n places of an index, beside the rounding.
+
     >>> import numpy as np, triton_metal.ops as ops
     >>> ops.embedding(np.array([[1, 2], [3, 4], [5, 6]], np.float32), np.array([2, 0, 2]))
     array([[5., 6.],

@@ -146,6 +146,8 @@ def histogram(x: Array, bins: int = 10, *, range: tuple[float, float]) -> tuple[
 
     Raises LaunchValueError for another dtype, or numbers out of range.
 
+    Exact. Without gradients.
+
     >>> import numpy as np, triton_metal.ops as ops
     >>> counts, edges = ops.histogram(np.array([0, 1, 1, 2, 4, 9], np.float32), 4, range=(0, 4))
     >>> counts
@@ -174,6 +176,8 @@ def bincount(x: Array, length: int) -> Array:
     on data on the way.)
 
     Raises LaunchValueError for another dtype, or a length below 0.
+
+    Exact. Without gradients.
 
     >>> import numpy as np, triton_metal.ops as ops
     >>> ops.bincount(np.array([0, 2, 2, 5]), 4)

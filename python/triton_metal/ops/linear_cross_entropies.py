@@ -372,6 +372,9 @@ def linear_cross_entropy(
     where the host has them at hand (arrays of NumPy, tensors of PyTorch on the CPU); elsewhere their loss and the gradients that
     they enter are NaN.
 
+    Error: that of `cross_entropy`, and twice that of the products, which is (min(width, 6 √width) + 1) 2^-24 Σ |hidden|
+    |weight|.
+
     >>> import numpy as np, triton_metal.ops as ops
     >>> weight = np.array([[1, 0], [0, 1], [1, 1]], np.float32)
     >>> hidden = np.array([[2, 0], [0, 3]], np.float32)

@@ -285,13 +285,16 @@ def layer_norm(
 
     ``x`` (…, columns) is float16, bfloat16 or float32; ``weight`` and ``bias`` (columns,), either of which may be None, are of
     any of these dtypes. The result is like ``x``. The variance is that of the population, Σ (x - mean)² / columns. A row is normalised in
-    float32, then rounded to the dtype of ``weight`` and multiplied in it, as in MLX; so is ``bias`` added.
+    float32, then rounded to the dtype of ``weight`` and multiplied in it, as in MLX; so is ``bias`` added. Squares are added in
+    float32, too: where they are infinite, from about 2^64 for x on, a row is normalised to 0, as in MLX and PyTorch.
 
     With ``residual``, an array like ``x``, the sum t = x + residual is normalised instead, and the result is the pair (y, t): what a
     block of a transformer needs, in one kernel. t is rounded to the dtype of ``x`` before it is normalised.
 
     Differentiable in all arrays. Raises LaunchValueError for shapes that do not fit, another dtype or a negative ``eps``,
     LaunchTypeError for arrays of different frameworks.
+
+    Error: that of float32 sums of a row, and the roundings that are named above; the formula is in docs/ops.md.
 
     >>> import numpy as np, triton_metal.ops as ops
     >>> x = np.array([[1.0, 3.0], [-2.0, 2.0]], np.float32)
@@ -318,13 +321,15 @@ def rms_norm(
 
     ``x`` (…, columns) is float16, bfloat16 or float32; ``weight`` and ``bias`` (columns,), either of which may be None, are of
     any of these dtypes. The result is like ``x``. A row is normalised in float32, then rounded to the dtype of ``weight`` and
-    multiplied in it, as in MLX; so is ``bias`` added.
+    multiplied in it, as in MLX; so is ``bias`` added. Squares that are infinite in float32 normalise a row to 0, as in `layer_norm`.
 
     With ``residual``, an array like ``x``, the sum t = x + residual is normalised instead, and the result is the pair (y, t).
     t is rounded to the dtype of ``x`` before it is normalised.
 
     Differentiable in all arrays. Raises LaunchValueError for shapes that do not fit, another dtype or a negative ``eps``,
     LaunchTypeError for arrays of different frameworks.
+
+    Error: that of float32 sums of a row, and the roundings that are named above; the formula is in docs/ops.md.
 
     >>> import numpy as np, triton_metal.ops as ops
     >>> ops.rms_norm(np.array([3.0, 4.0], np.float32), eps=0.0).round(3)

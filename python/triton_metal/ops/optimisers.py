@@ -16,6 +16,7 @@ from ._arrays import FLOATS, Array, contiguous, dtype_name, is_torch, size_of
 from ._checks import (
     check_arrays,
     check_dtype,
+    check_flag,
     check_number,
     check_shape,
     fail,
@@ -268,6 +269,8 @@ def sgd_step(
     Raises LaunchValueError for lists or shapes that do not fit, other dtypes, and numbers out of range; LaunchTypeError for what are
     no lists of arrays.
 
+    Error: 8 · 2^-24 of the parameter and of the step, beside the rounding of each result. Without gradients.
+
     >>> import numpy as np, triton_metal.ops as ops
     >>> p, g = [np.array([1, 2], np.float32)], [np.array([2, 4], np.float32)]
     >>> p, b = ops.sgd_step(p, g, lr=0.25, momentum=0.5)
@@ -280,6 +283,7 @@ def sgd_step(
     momentum = check_number("sgd_step", "momentum", momentum, least=0)
     dampening = check_number("sgd_step", "dampening", dampening)
     decay = check_number("sgd_step", "weight_decay", weight_decay, least=0)
+    nesterov = check_flag("sgd_step", "nesterov", nesterov)
     if nesterov and (momentum == 0 or dampening != 0):
         raise fail(
             "sgd_step",
@@ -290,7 +294,7 @@ def sgd_step(
     inputs = {"p": found["params"], "g": found["grads"], "m": found["buffers"]}
     states = ("m",) if momentum else ()
     new = _in_groups(
-        sgd_kernel, inputs, states, lr=lr, momentum=momentum, kept=1 - dampening, decay=decay, NESTEROV=bool(nesterov)
+        sgd_kernel, inputs, states, lr=lr, momentum=momentum, kept=1 - dampening, decay=decay, NESTEROV=nesterov
     )  # fmt: skip
     return new[0], new[1] if momentum else []
 
@@ -312,7 +316,8 @@ def adamw_step(
 
     A mean becomes m = beta1 · m + (1 - beta1) · grad, a square v = beta2 · v + (1 - beta2) · grad², and a parameter
     p · (1 - lr · weight_decay) - lr · m' / (√v' + eps), where m' = m / (1 - beta1^step) and v' = v / (1 - beta2^step), or m and v
-    without ``bias_correction``; all is computed in float32. ``step`` counts from 1. All arrays that are given stay as they are, in
+    without ``bias_correction``; all is computed in float32, in which squares of gradients from 2^64 on are infinite (then a step is 0),
+    and below 2^-63 lose digits (then a step is infinite if ``eps`` is 0). ``step`` counts from 1. All arrays that are given stay as they are, in
     every framework, and the results are new ones, of which PyTorch records no gradients.
 
     ``params`` is a list of arrays, each float16, bfloat16 or float32, of any shape; the other lists are as long, of the same shapes, in the
@@ -320,6 +325,8 @@ def adamw_step(
 
     Raises LaunchValueError for lists or shapes that do not fit, other dtypes, and numbers out of range; LaunchTypeError for what are
     no lists of arrays.
+
+    Error: 16 · 2^-24 of the parameter and of the step, beside the rounding of each result. Without gradients.
 
     >>> import numpy as np, triton_metal.ops as ops
     >>> p, g = [np.array([1, 2], np.float32)], [np.array([0.5, -4], np.float32)]
@@ -341,6 +348,7 @@ def adamw_step(
         raise LaunchTypeError(f"[{name}] betas must be two numbers but is {betas!r}.")
     beta1, beta2 = (check_number(name, "betas", beta, least=0, below=1) for beta in betas)
     lr = check_number(name, "lr", lr, least=0)
+    bias_correction = check_flag(name, "bias_correction", bias_correction)
     inputs = {"p": found["params"], "g": found["grads"], "m": found["means"], "v": found["squares"]}
     new = _in_groups(
         adamw_kernel,

@@ -17,6 +17,7 @@ from ._checks import (
     check_arrays,
     check_axis,
     check_dtype,
+    check_flag,
     check_number,
     check_rank,
     check_shape,
@@ -148,6 +149,9 @@ def rotary_embedding(
     Differentiable in ``x``; ``cos`` and ``sin`` are constants. Raises LaunchValueError for shapes and dtypes that do not fit and for
     values that are not allowed: an odd or too large ``dims``, a negative ``offset``, a ``base`` that is not positive.
 
+    Error, with u = 2^-24 and beside the rounding of the result: (|a| + |b|) (α + 3 u) for a pair, where α is 0 for given
+    cosines, and |angle| u (8 + 4 i |log₂ base| / dims) + 4 u for computed ones.
+
     >>> import numpy as np, triton_metal.ops as ops
     >>> x = np.array([[1, 0, 0, 0], [1, 0, 0, 0]], np.float32)
     >>> ops.rotary_embedding(x, offset=1).round(3)
@@ -191,4 +195,5 @@ def rotary_embedding(
             check_shape(
                 name, each, table, wanted, " (at least offset + length rows, dims / 2 columns)"
             )
-    return _ROTARY(x, cos, sin, where, offset, base, scale, dims, bool(traditional), False)[0]
+    traditional = check_flag(name, "traditional", traditional)
+    return _ROTARY(x, cos, sin, where, offset, base, scale, dims, traditional, False)[0]

@@ -23,7 +23,7 @@ from ._axes import (
     walk,
     walked_rows,
 )
-from ._checks import check_arrays, check_axis, check_dtype, check_rank, fail
+from ._checks import check_arrays, check_axis, check_dtype, check_flag, check_rank, fail
 from ._launch import launch
 from ._operators import Operator
 from ._reduce import _TYPES, LONGEST, PARTS, _joined, _max, _prod, _sum
@@ -302,7 +302,8 @@ def _cumulative(
     check_rank(function, "x", x, 1, 1 << 16)
     operator = _CUMSUM if join == "sum" and dtype_name(x) in FLOATS else _SCAN
     axis = check_axis(function, axis, x.ndim)
-    return operator(x, join, axis, bool(reverse), bool(exclusive))[0]
+    reverse = check_flag(function, "reverse", reverse)
+    return operator(x, join, axis, reverse, check_flag(function, "exclusive", exclusive))[0]
 
 
 def cumsum(x: Array, axis: int = -1, reverse: bool = False, exclusive: bool = False) -> Array:
@@ -313,6 +314,8 @@ def cumsum(x: Array, axis: int = -1, reverse: bool = False, exclusive: bool = Fa
     ``exclusive`` leaves out the number at the place itself, so that the first is 0. The order of additions is fixed. Differentiable.
 
     Raises LaunchValueError for another dtype or an axis that ``x`` does not have.
+
+    Error: that of `sum`, of the numbers up to the place.
 
     >>> import numpy as np, triton_metal.ops as ops
     >>> ops.cumsum(np.array([1, 2, 3], np.float32))
@@ -326,6 +329,8 @@ def cumsum(x: Array, axis: int = -1, reverse: bool = False, exclusive: bool = Fa
 def cumprod(x: Array, axis: int = -1, reverse: bool = False, exclusive: bool = False) -> Array:
     """The products of the numbers up to each place along ``axis``; arguments and dtypes as in `cumsum`. Not differentiable.
 
+    Error: that of `prod`, of the numbers up to the place. Raises what `cumsum` does.
+
     >>> import numpy as np, triton_metal.ops as ops
     >>> ops.cumprod(np.array([1, 2, 3, 4], np.int8))
     array([ 1,  2,  6, 24])
@@ -337,6 +342,8 @@ def cummax(x: Array, axis: int = -1, reverse: bool = False) -> Array:
     """The largest of the numbers up to each place along ``axis``, of the dtype of ``x``: any that `cumsum` takes.
 
     From a NaN on all are NaN, as in numpy.maximum.accumulate. ``reverse`` begins at the end. Not differentiable.
+
+    Exact. Raises what `cumsum` does.
 
     >>> import numpy as np, triton_metal.ops as ops
     >>> ops.cummax(np.array([1, 3, 2, 4], np.float32))
@@ -357,7 +364,8 @@ def _place(function: str, x: Array, axis: int | None, keepdims: bool) -> Array:
             function,
             f"x must have fewer than 2^31 numbers along axis {axis} but has shape {shape}.",
         )
-    return _PLACE(x, axes, function == "argmin", bool(keepdims))[0]
+    keepdims = check_flag(function, "keepdims", keepdims)
+    return _PLACE(x, axes, function == "argmin", keepdims)[0]
 
 
 def _place_shape(x: Array, axes: list[int], least: bool, keepdims: bool) -> list[tuple[Any, str]]:
@@ -404,6 +412,8 @@ def argmax(x: Array, axis: int | None = None, keepdims: bool = False) -> Array:
 
     Raises LaunchValueError for another dtype, an axis that ``x`` does not have, or one without numbers.
 
+    Exact. Without gradients.
+
     >>> import numpy as np, triton_metal.ops as ops
     >>> ops.argmax(np.array([[1, 7, 7], [9, 8, 7]], np.float32), axis=1)
     array([1, 0])
@@ -413,6 +423,8 @@ def argmax(x: Array, axis: int | None = None, keepdims: bool = False) -> Array:
 
 def argmin(x: Array, axis: int | None = None, keepdims: bool = False) -> Array:
     """The place of the least number along ``axis``; all else is as in `argmax`.
+
+    Exact. Without gradients. Raises what `argmax` does.
 
     >>> import numpy as np, triton_metal.ops as ops
     >>> ops.argmin(np.array([[1, 7, 7], [9, 8, 7]], np.float32), axis=1)

@@ -10,7 +10,7 @@ import triton_metal.language as tl
 from ..errors import LaunchTypeError
 from ._arrays import FLOATS, Array, contiguous, dtype_name, places_dtype, reshaped, size_of
 from ._axes import permuted, unpermuted
-from ._checks import check_arrays, check_axis, check_dtype, check_rank, fail, integer
+from ._checks import check_arrays, check_axis, check_dtype, check_flag, check_rank, fail, integer
 from ._launch import launch
 from ._operators import Operator
 from ._sort import sorted_rows
@@ -115,10 +115,12 @@ _SORT_PLAIN = Operator(
 )
 
 
-def _checked(function: str, x: Array, axis: int) -> int:
+def _checked(function: str, x: Array, axis: int, **flag: bool) -> int:
     check_arrays(function, x=x)
     check_dtype(function, "x", x, SORTED)
     check_rank(function, "x", x, 1, 1 << 16)
+    for name, value in flag.items():
+        check_flag(function, name, value)
     return check_axis(function, axis, x.ndim)
 
 
@@ -131,12 +133,14 @@ def sort(x: Array, axis: int = -1, descending: bool = False) -> Array:
 
     Raises LaunchValueError for another dtype or an axis that ``x`` does not have.
 
+    Exact.
+
     >>> import numpy as np, triton_metal.ops as ops
     >>> ops.sort(np.array([[3, 1, 2], [0, np.nan, -1]], np.float32))
     array([[ 1.,  2.,  3.],
            [-1.,  0., nan]], dtype=float32)
     """
-    axis = _checked("sort", x, axis)
+    axis = _checked("sort", x, axis, descending=descending)
     operator = _SORT if dtype_name(x) in FLOATS else _SORT_PLAIN
     return operator(x, axis, x.shape[axis], bool(descending))[0]
 
@@ -146,11 +150,13 @@ def argsort(x: Array, axis: int = -1, descending: bool = False) -> Array:
 
     Arguments and order are as in `sort`. Equal elements, such as -0 and 0, keep their order.
 
+    Exact. Without gradients. Raises what `sort` does.
+
     >>> import numpy as np, triton_metal.ops as ops
     >>> ops.argsort(np.array([3, 1, 2, 1], np.int32))
     array([1, 3, 2, 0])
     """
-    axis = _checked("argsort", x, axis)
+    axis = _checked("argsort", x, axis, descending=descending)
     return _ARGSORT(x, axis, x.shape[axis], bool(descending))[0]
 
 
@@ -162,11 +168,13 @@ def topk(x: Array, k: int, axis: int = -1, largest: bool = True) -> tuple[Array,
 
     Raises LaunchValueError, beside what `sort` says, unless ``k`` is from 0 to the number of elements.
 
+    Exact.
+
     >>> import numpy as np, triton_metal.ops as ops
     >>> ops.topk(np.array([3, 1, 2, 3], np.float32), 2)
     (array([3., 3.], dtype=float32), array([0, 3]))
     """
-    axis = _checked("topk", x, axis)
+    axis = _checked("topk", x, axis, largest=largest)
     kept = integer(k)
     if kept is None:
         raise LaunchTypeError(f"[topk] k must be an integer but is {k!r}.")

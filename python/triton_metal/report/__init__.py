@@ -13,6 +13,7 @@ from typing import Any
 from ..array_copies import ArrayCopies
 from ..cost.chips import Chip
 from ..cost.chips import chip as find
+from ..cost.measure import counting_apart
 from ..devices.selection import device
 from ..errors import LaunchTypeError, LaunchValueError
 from .output import checked_path, write
@@ -34,7 +35,7 @@ def report_of(
     target = checked_path(path)
     known = chips_of(chips)
     copies = ArrayCopies([*args, *kwargs.values()])
-    with device("host"), recording() as found:
+    with device("host"), counting_apart(), recording() as found:
         kernel[grid](*map(copies.of, args), **{n: copies.of(v) for n, v in kwargs.items()})
     if not found.recorded:
         raise LaunchValueError(

@@ -19,6 +19,16 @@ def checked_path(path: Any) -> Path:
     if not os.fspath(path):
         raise LaunchValueError("[report] path is empty: name a file such as 'kernel.html'.")
     target = Path(path)
+    try:
+        # Says of a name that no file can have what is wrong with it, which is_dir does not say of all.
+        target.lstat()
+    except (FileNotFoundError, NotADirectoryError):
+        pass
+    except (OSError, ValueError) as error:
+        text = error.strerror if isinstance(error, OSError) else str(error)
+        raise LaunchValueError(
+            f"[report] path {os.fspath(path)!r} can be no file's: {text}."
+        ) from error
     if target.is_dir():
         raise LaunchValueError(f"[report] path must be a file but '{target}' is a directory.")
     if not target.parent.is_dir():

@@ -10,6 +10,7 @@ measured: the tables are the same on every machine. Those of a checkout are in p
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from pathlib import Path
 
@@ -42,6 +43,19 @@ def main(options: argparse.Namespace) -> int:
     for name in names:
         if name not in FAMILIES:
             return _failed(f"--family must be one of {', '.join(FAMILIES)} but is {name!r}")
+    if options.kind and not any(
+        options.kind in kind for name in names for kind in FAMILIES[name].kinds()
+    ):
+        kinds = [kind for name in names for kind in FAMILIES[name].kinds()]
+        return _failed(
+            f"--kind must be in the name of a kind of operands, such as {kinds[0]!r} and {kinds[-1]!r}, but is {options.kind!r}"
+        )
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        return _failed(f"{folder} cannot be created: {error.strerror}")
+    if not os.access(folder, os.W_OK | os.X_OK):
+        return _failed(f"{folder} cannot be written to")
     for name in names:
         family, path, table = FAMILIES[name], folder / f"{name}.json", {}
         wanted = [kind for kind in family.kinds() if (options.kind or "") in kind]
@@ -54,7 +68,6 @@ def main(options: argparse.Namespace) -> int:
             print(f"{name} {kind}: {len(table[kind])} configurations", flush=True)
         ordered = {kind: table[kind] for kind in family.kinds() if kind in table}
         try:
-            folder.mkdir(parents=True, exist_ok=True)
             replace(path, written_table(name, family.names, ordered).encode())
             path.chmod(0o644)
         except OSError as error:
