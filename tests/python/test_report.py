@@ -20,6 +20,7 @@ import triton_metal.language as tl
 from triton_metal.cost import bound, chip, counting
 from triton_metal.devices.selection import device
 from triton_metal.errors import LaunchTypeError, LaunchValueError
+from triton_metal.files import replace
 from triton_metal.report import recording
 from triton_metal.report.access import accesses_of, pattern_of, touched
 from triton_metal.report.layouts import layouts_of
@@ -520,3 +521,14 @@ def test_the_picture_has_a_piece_for_each_lane_and_line(
     assert boxes[0]["y"] == boxes[1]["y"] < boxes[2]["y"]
     assert boxes[0]["x"] == boxes[2]["x"] < boxes[1]["x"]
     page.context.close()
+
+
+def test_a_file_has_the_rights_that_the_umask_leaves(tmp_path: Path) -> None:
+    path = tmp_path / "page.html"
+    before = os.umask(0o027)
+    try:
+        replace(path, b"page")
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o640
+    assert list(tmp_path.iterdir()) == [path]
