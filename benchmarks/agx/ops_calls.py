@@ -21,7 +21,7 @@ from triton_metal.ops._groups import GROUPS
 Call = tuple[str, Callable[[], Any]]
 FLOATS = ("float32", "float16", "bfloat16")
 #: Powers of two, and what is left over beside one of them in all sizes.
-WIDTHS = (16, 32, 40, 48, 56, 64, 72, 80, 88, 96, 104, 112, 120, 128, 136, 144, 160, 176, 192, 208, 224, 240, 256)  # fmt: skip
+WIDTHS = (16, 32, 40, 48, 56, 64, 72, 80, 88, 96, 104, 112, 120, 128, 136, 144, 160, 176, 192, 200, 208, 224, 240, 256)  # fmt: skip
 
 
 @contextmanager
@@ -77,7 +77,7 @@ def attention_calls() -> Iterator[Call]:
     def attend(width: int, dtype: str, heads: int = 2, **options: Any) -> None:
         def made(name: str) -> Any:
             shapes = {
-                "bias": (1, 2, 70, 70), "mask": (1, 1, 70, 70), "lengths": (1,),
+                "bias": (1, heads, 70, 70), "mask": (1, 1, 70, 70), "lengths": (1,),
             }  # fmt: skip
             kinds = {"bias": dtype, "mask": "bool", "lengths": "int32"}
             return array(*shapes[name], dtype=kinds[name], grad=name == "bias")
@@ -96,9 +96,10 @@ def attention_calls() -> Iterator[Call]:
     further: list[dict[str, Any]] = [
         {"mask": ...}, {"lengths": ...}, {"window": 32}, {"causal": True, "window": 32},
         {"causal": True, "mask": ..., "bias": ...}, {"heads": 4}, {"scale": -0.5},
+        {"heads": 4, "causal": True, "mask": ..., "bias": ...},
     ]  # fmt: skip
     for width, dtype in itertools.product(WIDTHS, FLOATS):
-        for options in [*plain, *(further if width in (64, 72, 128, 256) else [])]:
+        for options in [*plain, *(further if width in (64, 72, 96, 128, 192, 200, 256) else [])]:
             name = f"attention 70x70x{width} {dtype} {called(options)}".rstrip()
             yield name, lambda w=width, d=dtype, o=options: attend(w, d, **o)
 

@@ -32,6 +32,15 @@ public:
     return groups * threads;
   }
 
+  /// Threads in flight with which a core hides the latency of its memory.
+  static constexpr int64_t kEnoughThreads = 768;
+  /// Whether a threadgroup of so many threads may take `more` bytes for `less`: a core then holds
+  /// as many threads, or enough of them.
+  static bool mayTake(int64_t more, int64_t less, int64_t threads) {
+    return getThreadsInFlight(more, threads) >=
+           std::min(getThreadsInFlight(less, threads), kEnoughThreads);
+  }
+
   int64_t getThreads() const { return target.getThreads(); }
   /// 32-bit registers of a thread.
   int64_t getRegisters() const { return target.getRegisters(); }

@@ -15,9 +15,6 @@ namespace {
 
 /// Allocations of at most this size do not share their bytes, because sharing costs barriers.
 constexpr int64_t kOwnBytes = 1024;
-/// Threads in flight with which a core hides the latency of its memory. Beyond that, allocations in
-/// one loop do not share their bytes.
-constexpr int64_t kEnoughThreads = 768;
 /// The alignment of allocations, for accesses of 16 bytes.
 constexpr int64_t kAlignment = 16;
 
@@ -118,9 +115,10 @@ private:
 
     Budget budget = Budget::of(kernel);
     int64_t limit = budget.getThreadgroupBytes(), threads = kernel.getThreads();
+    // Where a core holds enough threads, allocations in one loop do not share their bytes.
     int64_t total = place(order, /*shareAll=*/false);
     int64_t held = Budget::getThreadsInFlight(total, threads);
-    if (total > limit || held < kEnoughThreads) {
+    if (total > limit || held < Budget::kEnoughThreads) {
       int64_t shared = place(order, /*shareAll=*/true);
       if (total > limit || Budget::getThreadsInFlight(shared, threads) > held)
         total = shared;

@@ -8,6 +8,7 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Interfaces/LoopLikeInterface.h"
+#include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
@@ -31,12 +32,22 @@ struct Operand {
   bool inRegisters = false;
   /// The tile is stored with the operand's dimensions exchanged.
   bool transposed = false;
+  /// What is stored: the value, or what it is the transpose of; and whether that is transposed for
+  /// it.
+  Value source;
+  bool isTurned = false;
   /// The outermost loop that does not change the operand; null if there is none.
   Operation *invariantLoop = nullptr;
 
   unsigned rank() const { return shape().size(); }
   unsigned kDim() const { return rank() - (index == 0 ? 1 : 2); }
   ArrayRef<int64_t> shape() const { return cast<RankedTensorType>(value.getType()).getShape(); }
+  /// The order of dimensions that exchanges those of each matrix.
+  SmallVector<int32_t> getExchange() const {
+    auto order = llvm::to_vector(llvm::seq<int32_t>(0, rank()));
+    std::swap(order[rank() - 2], order[rank() - 1]);
+    return order;
+  }
   TileType tileType(int64_t batch, int64_t k) const {
     SmallVector<int64_t> part(shape());
     if (rank() == 3)
@@ -46,6 +57,17 @@ struct Operand {
       std::swap(part[rank() - 2], part[rank() - 1]);
     return getOperandTile(part, element);
   }
+};
+
+/// An operand in threadgroup memory, for a later dot of the block that takes the same.
+struct StagedOperand {
+  Value source;
+  bool isTurned;
+  Value tile;
+  /// The last group of dots that the tile is there for.
+  size_t lastGroup;
+
+  int64_t getBytes() const { return cast<TileType>(tile.getType()).getBytes(); }
 };
 
 /// The parts of a dot whose operands are in threadgroup memory at a time.
@@ -60,6 +82,9 @@ public:
   LogicalResult run() {
     SmallVector<tt::DotOp> dots;
     func.walk([&](tt::DotOp dot) { dots.push_back(dot); });
+    allFit = llvm::all_of(dots, [&](tt::DotOp dot) {
+      return getBlockBytes(dots, dot->getBlock()) <= budget.getDotBytes();
+    });
     for (tt::DotOp dot : dots)
       if (failed(lower(dot)))
         return failure();
@@ -68,12 +93,22 @@ public:
 
 private:
   LogicalResult lower(tt::DotOp dot);
+  /// About the bytes of all operands of a block's dots.
+  static int64_t getBlockBytes(ArrayRef<tt::DotOp> dots, Block *block);
+  /// Whether the operands of dots may take `more` bytes for `less`: a core then holds enough
+  /// threads.
+  bool mayTake(int64_t more, int64_t less) {
+    return Budget::mayTake(more, less, kSimdWidth * int64_t(getNumSimdgroups(func)));
+  }
   FailureOr<Type> operandElement(tt::DotOp dot);
   Operand makeOperand(tt::DotOp dot, unsigned index, Type element, const LinearLayout &accumulator);
   /// Whether the operands of a dot that go to memory can be stored with those of the dot before it:
-  /// if all are there by then, and memory for both leaves as many threads in flight. One barrier
+  /// if all are there by then, and memory for both leaves enough threads in flight. One barrier
   /// then serves both, and what waits for the second dot waits in no registers.
-  bool canJoin(tt::DotOp dot, ArrayRef<const Operand *> stored, int64_t bytes);
+  bool canJoin(ArrayRef<const Operand *> stored, int64_t bytes);
+  /// The tile of an earlier dot of the block that has the operand, if it can stay until this one,
+  /// which stores so many bytes without it: memory leaves enough threads in flight.
+  StagedOperand *findStaged(const Operand &operand, TileType type, int64_t bytes);
   /// Stores an operand, or the part at the offsets, to the tile; to a new one if there is none.
   Value stage(OpBuilder &builder, const Operand &operand, TileType type, ArrayRef<int64_t> offsets,
               Value tile = {});
@@ -82,12 +117,39 @@ private:
   Budget budget;
   /// Of the dot that is lowered.
   const msl::MatrixInstruction *instruction = nullptr;
+  /// All operands of each block fit into threadgroup memory at once.
+  bool allFit = false;
   int64_t invariantBytes = 0;
-  /// The last dot, or several whose operands are stored together: the first of them, in front of
-  /// which that is, and the bytes.
+  /// Groups of dots of one block whose operands are stored together: the bytes that are in use from
+  /// then on to the next group, and the operands. The last one is stored in front of `group`, if
+  /// others may join it.
+  SmallVector<int64_t> groupBytes;
+  SmallVector<StagedOperand> staged;
   Operation *group = nullptr;
-  int64_t groupBytes = 0;
+  Block *block = nullptr;
 };
+
+int64_t DotLowering::getBlockBytes(ArrayRef<tt::DotOp> dots, Block *block) {
+  llvm::MapVector<Value, int64_t> sources;
+  for (tt::DotOp dot : dots)
+    if (dot->getBlock() == block)
+      for (Value source : {Value(dot.getA()), Value(dot.getB())}) {
+        // The wider one's elements; int8 is staged as float16.
+        unsigned bits = std::max(dot.getA().getType().getElementTypeBitWidth(),
+                                 dot.getB().getType().getElementTypeBitWidth());
+        Builder builder(dot.getContext());
+        Type element = bits <= 16 ? builder.getF16Type() : builder.getF32Type();
+        while (isa_and_nonnull<ConvertLayoutOp, tt::TransOp>(source.getDefiningOp()))
+          source = source.getDefiningOp()->getOperand(0);
+        ArrayRef<int64_t> shape = cast<RankedTensorType>(source.getType()).getShape();
+        int64_t bytes = getOperandTile(shape, element).getBytes();
+        sources[source] = std::max(sources[source], bytes);
+      }
+  int64_t total = 0;
+  for (const auto &[source, bytes] : sources)
+    total += bytes;
+  return total;
+}
 
 FailureOr<Type> DotLowering::operandElement(tt::DotOp dot) {
   Type a = dot.getA().getType().getElementType(), b = dot.getB().getType().getElementType();
@@ -139,6 +201,13 @@ Operand DotLowering::makeOperand(tt::DotOp dot, unsigned index, Type element,
     return operand;
   }
   operand.transposed = areColumnsFastest(*getLayout(operand.value));
+  operand.source = operand.value;
+  operand.isTurned = operand.transposed;
+  auto turn = operand.value.getDefiningOp<tt::TransOp>();
+  if (turn && turn.getOrder() == ArrayRef<int32_t>(operand.getExchange())) {
+    operand.source = turn.getSrc();
+    operand.isTurned = !operand.transposed;
+  }
   for (Operation *parent = dot->getParentOp(); parent != func; parent = parent->getParentOp())
     if (auto loop = dyn_cast<LoopLikeOpInterface>(parent)) {
       if (!loop.isDefinedOutsideOfLoop(operand.value))
@@ -152,15 +221,12 @@ Value DotLowering::stage(OpBuilder &builder, const Operand &operand, TileType ty
                          ArrayRef<int64_t> offsets, Value tile) {
   // The tile has the operand's name.
   Location loc = operand.value.getLoc();
-  Value value = operand.value;
+  Value value = operand.source;
   SmallVector<int64_t> partOffsets(offsets);
-  if (operand.transposed) {
-    auto order = llvm::to_vector(llvm::seq<int32_t>(0, operand.rank()));
-    std::swap(order[operand.rank() - 2], order[operand.rank() - 1]);
-    value = transpose(builder, loc, value, order);
-    if (!partOffsets.empty())
-      std::swap(partOffsets[operand.rank() - 2], partOffsets[operand.rank() - 1]);
-  }
+  if (operand.isTurned)
+    value = transpose(builder, loc, value, operand.getExchange());
+  if (operand.transposed && !partOffsets.empty())
+    std::swap(partOffsets[operand.rank() - 2], partOffsets[operand.rank() - 1]);
   if (!tile)
     tile = AllocTileOp::create(builder, loc, type);
   StoreTileOp::create(builder, loc, value, tile, Value(),
@@ -169,19 +235,33 @@ Value DotLowering::stage(OpBuilder &builder, const Operand &operand, TileType ty
   return tile;
 }
 
-bool DotLowering::canJoin(tt::DotOp dot, ArrayRef<const Operand *> stored, int64_t bytes) {
-  if (!group || group->getBlock() != dot->getBlock() || !groupBytes || stored.empty())
+bool DotLowering::canJoin(ArrayRef<const Operand *> stored, int64_t bytes) {
+  if (!group || stored.empty())
     return false;
-  int64_t apart = invariantBytes + std::max(groupBytes, bytes);
-  int64_t together = invariantBytes + groupBytes + bytes;
-  int64_t threads = kSimdWidth * int64_t(getNumSimdgroups(func));
-  return together <= budget.getDotBytes() &&
-         Budget::getThreadsInFlight(together, threads) >=
-             Budget::getThreadsInFlight(apart, threads) &&
+  int64_t apart = invariantBytes + std::max(groupBytes.back(), bytes);
+  int64_t together = invariantBytes + groupBytes.back() + bytes;
+  return together <= budget.getDotBytes() && mayTake(together, apart) &&
          llvm::all_of(stored, [&](const Operand *operand) {
-           Operation *op = operand->value.getDefiningOp();
-           return !op || op->getBlock() != group->getBlock() || op->isBeforeInBlock(group);
+           Operation *op = operand->source.getDefiningOp();
+           return !op || op->getBlock() != block || op->isBeforeInBlock(group);
          });
+}
+
+StagedOperand *DotLowering::findStaged(const Operand &operand, TileType type, int64_t bytes) {
+  StagedOperand *found = llvm::find_if(staged, [&](const StagedOperand &each) {
+    return each.source == operand.source && each.isTurned == operand.isTurned &&
+           each.tile.getType() == type;
+  });
+  if (operand.inRegisters || found == staged.end())
+    return nullptr;
+  int64_t before = bytes, with = bytes;
+  for (auto [index, each] : llvm::enumerate(groupBytes)) {
+    before = std::max(before, each);
+    with = std::max(with, each + (index > found->lastGroup ? found->getBytes() : 0));
+  }
+  bool fits = invariantBytes + with <= budget.getDotBytes() &&
+              mayTake(invariantBytes + with, invariantBytes + before);
+  return fits ? found : nullptr;
 }
 
 LogicalResult DotLowering::lower(tt::DotOp dot) {
@@ -201,7 +281,8 @@ LogicalResult DotLowering::lower(tt::DotOp dot) {
     return failure();
   Operand a = makeOperand(dot, 0, *element, *layout), b = makeOperand(dot, 1, *element, *layout);
 
-  // Operands that a loop does not change stay staged over it, while there is room.
+  // Operands that a loop does not change stay staged over it, while there is room for those it
+  // does.
   OpBuilder builder(dot);
   Location loc = dot.getLoc();
   ArrayRef<int64_t> shapeOfA = dot.getA().getType().getShape();
@@ -211,7 +292,7 @@ LogicalResult DotLowering::lower(tt::DotOp dot) {
     if (operand.inRegisters || !operand.invariantLoop)
       return {};
     TileType tile = operand.tileType(all.batch, all.k);
-    if (invariantBytes + tile.getBytes() > budget.getInvariantBytes())
+    if (!allFit && invariantBytes + tile.getBytes() > budget.getInvariantBytes())
       return {};
     invariantBytes += tile.getBytes();
     OpBuilder before(operand.invariantLoop);
@@ -252,6 +333,28 @@ LogicalResult DotLowering::lower(tt::DotOp dot) {
     isWhole = part.batch == all.batch && part.k == all.k;
   }
 
+  // What an earlier dot has staged is taken from there.
+  if (dot->getBlock() != block) {
+    block = dot->getBlock();
+    group = nullptr;
+    groupBytes.clear();
+    staged.clear();
+  }
+  SmallVector<StagedOperand *> kept;
+  auto bytesOf = [&](const Operand &operand, Value whole) {
+    return operand.inRegisters || whole ? 0 : operand.tileType(part.batch, part.k).getBytes();
+  };
+  for (auto [operand, whole] : {std::pair(&a, &wholeA), std::pair(&b, &wholeB)})
+    if (isWhole && !*whole)
+      if (StagedOperand *found = findStaged(*operand, operand->tileType(all.batch, all.k),
+                                            bytesOf(a, wholeA) + bytesOf(b, wholeB))) {
+        *whole = found->tile;
+        kept.push_back(found);
+        for (size_t index = found->lastGroup + 1; index < groupBytes.size(); ++index)
+          groupBytes[index] += found->getBytes();
+        found->lastGroup = groupBytes.size() - 1;
+      }
+
   // The sum is float32 whatever the accumulator.
   Type resultElement = type.getElementType();
   auto f32 = RankedTensorType::get(type.getShape(), builder.getF32Type(), type.getEncoding());
@@ -266,9 +369,9 @@ LogicalResult DotLowering::lower(tt::DotOp dot) {
   for (auto [operand, whole] : {std::pair(&a, wholeA), std::pair(&b, wholeB)})
     if (!operand->inRegisters && !whole) {
       stored.push_back(operand);
-      bytes += operand->tileType(part.batch, part.k).getBytes();
+      bytes += bytesOf(*operand, {});
     }
-  bool joins = isWhole && canJoin(dot, stored, bytes);
+  bool joins = isWhole && canJoin(stored, bytes);
   OpBuilder storing(joins ? group : dot);
   Operation *first = nullptr;
   Value tileA, tileB;
@@ -297,11 +400,18 @@ LogicalResult DotLowering::lower(tt::DotOp dot) {
       first = first ? first : acc.getDefiningOp();
     }
   if (joins) {
-    groupBytes += bytes;
+    groupBytes.back() += bytes;
   } else {
-    group = first;
-    groupBytes = isWhole ? bytes : 0;
+    group = isWhole && bytes ? first : nullptr;
+    groupBytes.push_back(bytes);
+    for (StagedOperand *each : kept) {
+      groupBytes.back() += each->getBytes();
+      each->lastGroup = groupBytes.size() - 1;
+    }
   }
+  for (auto [operand, tile] : {std::pair(&a, tileA), std::pair(&b, tileB)})
+    if (tile && isWhole)
+      staged.push_back({operand->source, operand->isTurned, tile, groupBytes.size() - 1});
   Value result = acc;
   if (isa<IntegerType>(resultElement))
     result = arith::AddIOp::create(builder, loc, arith::FPToSIOp::create(builder, loc, type, acc),
@@ -309,11 +419,11 @@ LogicalResult DotLowering::lower(tt::DotOp dot) {
   else if (!resultElement.isF32())
     result = arith::TruncFOp::create(builder, loc, type, acc);
   dot.getResult().replaceAllUsesWith(result);
-  // Conversions that memory has made superfluous; one may be several operands.
+  // Conversions and transposes that memory has made superfluous; one may be several operands.
   llvm::SmallSetVector<Operation *, 3> converts;
   for (Value operand : dot->getOperands())
-    if (auto convert = operand.getDefiningOp<ConvertLayoutOp>())
-      converts.insert(convert);
+    if (isa_and_nonnull<ConvertLayoutOp, tt::TransOp>(operand.getDefiningOp()))
+      converts.insert(operand.getDefiningOp());
   if (failed(eraseUnread(dot)))
     return failure();
   for (Operation *convert : converts)

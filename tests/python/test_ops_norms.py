@@ -91,7 +91,7 @@ def test_shapes(shape: tuple, name: str) -> None:
 
 @pytest.mark.own_route
 @pytest.mark.parametrize("name", NORMS)
-@pytest.mark.parametrize("shape", [(2, 16_500), (1300, 3), (1, 1), (5,)])
+@pytest.mark.parametrize("shape", [(2, 16_500), (3, 9_001), (34, 5_000), (1300, 3), (1, 1), (5,)])
 def test_gradients_of_long_and_of_many_rows(shape: tuple, name: str) -> None:
     x, weight, bias, dy = operands(shape, "float32")
     exact = Exact(x, weight, bias, dy, NORMS[name])
@@ -110,8 +110,9 @@ def test_residual_is_added_first(framework: str, dtype: str, name: str) -> None:
 
 
 @pytest.mark.parametrize("framework", FRAMEWORKS)
-def test_residual_of_long_rows(framework: str) -> None:
-    check_residual((2, 16_400), framework, "float16", "layer_norm")
+@pytest.mark.parametrize("columns", [5000, 9001, 16_400])
+def test_residual_of_long_rows(columns: int, framework: str) -> None:
+    check_residual((2, columns), framework, "float16", "layer_norm")
 
 
 def check_residual(shape: tuple, framework: str, dtype: str, name: str) -> None:

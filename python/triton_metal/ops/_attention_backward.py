@@ -101,6 +101,7 @@ def attention_dq_kernel(
         n = start_n + keys
         k = load_rows(k_ptr, k_steps[2], keys, n < n_keys, A, B, WIDTH)
         v = load_rows(v_ptr, v_steps[2], keys, n < n_keys, A, B, WIDTH)
+        dots = products(q, k, B)
         bias = None
         if bias_ptr is not None:
             bias = biases(m[:, None], n[None, :], n_queries, n_keys, bias_ptr, bias_steps, FAR)
@@ -108,9 +109,7 @@ def attention_dq_kernel(
             m[:, None], n[None, :], n_queries, n_keys, behind, ahead, mask_ptr, mask_steps,
             BEHIND, AHEAD, FAR,
         )  # fmt: skip
-        weights = weights_again(
-            products(q, k, B), bias, highest, share, scale_2, power, see, POSITIVE
-        )
+        weights = weights_again(dots, bias, highest, share, scale_2, power, see, POSITIVE)
         change = (weights * (products(dout, v, B) - delta[:, None])).to(k[0].dtype)
         dq_a = tl.dot(change, k[0], dq_a, input_precision="ieee")
         if B:
@@ -165,22 +164,26 @@ def attention_dkv_kernel(
     if BEHIND:
         last = min(n_queries, start_n + BLOCK_N - behind)
     last = tl.where(start_n < n_keys, last, 0)
-    for head in range(shared * group, (shared + 1) * group):
-        q_head = of_head(q_ptr, batch, head, q_row + first, q_steps)
-        dout_head = of_head(dout_ptr, batch, head, q_row + first, dout_steps)
-        highest_head = of_head(highest_ptr, batch, head, q_row, row_steps)
-        share_head = of_head(share_ptr, batch, head, q_row, row_steps)
-        delta_head = of_head(delta_ptr, batch, head, q_row, row_steps)
-        mask_head = of_head(mask_ptr, batch, head, 0, mask_steps)
-        bias_head = of_head(bias_ptr, batch, head, 0, bias_steps)
+    # Pointers go from row to row and from head to head, so that no registers hold where all heads begin.
+    head, begin = shared * group, q_row + first
+    q_ptr = of_head(q_ptr, batch, head, begin, q_steps)
+    dout_ptr = of_head(dout_ptr, batch, head, begin, dout_steps)
+    highest_ptr = of_head(highest_ptr, batch, head, begin, row_steps)
+    share_ptr = of_head(share_ptr, batch, head, begin, row_steps)
+    delta_ptr = of_head(delta_ptr, batch, head, begin, row_steps)
+    mask_head = of_head(mask_ptr, batch, head, 0, mask_steps)
+    bias_head = of_head(bias_ptr, batch, head, 0, bias_steps)
+    back = max(0, tl.cdiv(last - first, BLOCK_M)) * BLOCK_M
+    for _ in range(group):
         for start_m in range(first, last, BLOCK_M):
             m = start_m + rows
             inside = m < n_queries
-            q = load_rows(q_head, q_steps[2], rows, inside, A, B, WIDTH)
-            dout = load_rows(dout_head, dout_steps[2], rows, inside, A, B, WIDTH)
-            highest = tl.load(highest_head + m, mask=inside, other=0.0)[None, :]
-            share = tl.load(share_head + m, mask=inside, other=0.0)[None, :]
-            delta = tl.load(delta_head + m, mask=inside, other=0.0)
+            q = load_rows(q_ptr, q_steps[2], rows, inside, A, B, WIDTH)
+            dout = load_rows(dout_ptr, dout_steps[2], rows, inside, A, B, WIDTH)
+            highest = tl.load(highest_ptr + rows, mask=inside, other=0.0)[None, :]
+            share = tl.load(share_ptr + rows, mask=inside, other=0.0)[None, :]
+            delta = tl.load(delta_ptr + rows, mask=inside, other=0.0)
+            dots = products(k, q, B)
             bias = None
             if bias_ptr is not None:
                 bias = biases(m[None, :], n[:, None], n_queries, n_keys, bias_head, bias_steps, FAR)
@@ -188,9 +191,7 @@ def attention_dkv_kernel(
                 m[None, :], n[:, None], n_queries, n_keys, behind, ahead, mask_head, mask_steps,
             BEHIND, AHEAD, FAR,
             )  # fmt: skip
-            weights = weights_again(
-                products(k, q, B), bias, highest, share, scale_2, power, see, POSITIVE
-            )
+            weights = weights_again(dots, bias, highest, share, scale_2, power, see, POSITIVE)
             change = (weights * (products(v, dout, B) - delta[None, :])).to(q[0].dtype)
             weights = weights.to(q[0].dtype)
             dv_a = tl.dot(weights, dout[0], dv_a, input_precision="ieee")
@@ -198,8 +199,20 @@ def attention_dkv_kernel(
             if B:
                 dv_b = tl.dot(weights, dout[1], dv_b, input_precision="ieee")
                 dk_b = tl.dot(change, q[1], dk_b, input_precision="ieee")
-            q_head += BLOCK_M * index(q_steps[2], FAR)
-            dout_head += BLOCK_M * index(dout_steps[2], FAR)
+            q_ptr += BLOCK_M * index(q_steps[2], FAR)
+            dout_ptr += BLOCK_M * index(dout_steps[2], FAR)
+            highest_ptr += BLOCK_M
+            share_ptr += BLOCK_M
+            delta_ptr += BLOCK_M
+        q_ptr += index(q_steps[1], FAR) - back * index(q_steps[2], FAR)
+        dout_ptr += index(dout_steps[1], FAR) - back * index(dout_steps[2], FAR)
+        highest_ptr += row_steps[1] - back
+        share_ptr += row_steps[1] - back
+        delta_ptr += row_steps[1] - back
+        if mask_ptr is not None:
+            mask_head += index(mask_steps[1], FAR)
+        if bias_ptr is not None:
+            bias_head += index(bias_steps[1], FAR)
     inside = n < all_keys
     store_rows(dk_ptr, dk_steps[2], keys, inside, dk_a * scale, dk_b * scale, A, B, WIDTH)
     store_rows(dv_ptr, dk_steps[2], keys, inside, dv_a, dv_b, A, B, WIDTH)
@@ -280,25 +293,33 @@ def attention_dbias_kernel(
         tl.store(base + (at_m[:, None] + at_n[None, :]), total.to(element), mask=mask)
 
 
-def tiles(width: int, dtype: str, biased: bool) -> tuple[dict[str, int], dict[str, int]]:
+def tiles(
+    width: int, dtype: str, biased: bool, masked: bool, shared: bool
+) -> tuple[dict[str, int], dict[str, int]]:
     """Blocks of queries and keys, for the gradient of queries, and for that of keys and values, which holds more.
 
-    Those for wide heads are the largest of those tried that spill nothing on G13.
+    Those for wide heads, and for heads in two pieces with all options, are the largest of those tried that spill nothing on G13.
     """
-    wide = width * (2 if dtype == "float32" else 1)
+    wide, full = width * (2 if dtype == "float32" else 1), biased and masked and shared
     if wide > 256:
         small = {"BLOCK_M": 8, "BLOCK_N": 8}
-        return small | {"num_warps": 8 if biased else 4}, small | {"num_warps": 8}
+        return small | {"num_warps": 8 if biased else 4}, small | {"num_warps": 16 if full else 8}
     if wide > 128:
-        rows = 16 if (wide <= 160 and not biased) or dtype == "float32" else 8
+        rows = 16 if (wide <= 160 and not biased) or (dtype == "float32" and not full) else 8
         return (
             {"BLOCK_M": 16, "BLOCK_N": 16, "num_warps": 8},
             {"BLOCK_M": rows, "BLOCK_N": 16, "num_warps": 8},
         )
+    keys = 16 if biased and masked and pieces(width)["B"] and width > 64 else 32
     return (
-        {"BLOCK_M": 32, "BLOCK_N": 32, "num_warps": 8},
+        {"BLOCK_M": 32, "BLOCK_N": keys, "num_warps": 8},
         {"BLOCK_M": 16, "BLOCK_N": 32, "num_warps": 8},
     )
+
+
+def far_behind(rows: int, *steps: tuple[int, ...]) -> bool:
+    """Whether the rows of a block behind the last one are 2^31 elements from the first one: from there a program goes back."""
+    return (rows + 16) * max(each[2] for each in steps) >= 1 << 31
 
 
 def backward(
@@ -312,18 +333,20 @@ def backward(
     dtype = dtype_name(q)
     hidden = mask is not None or bias is not None or lengths is not None
     batched, (q_steps, k_steps, v_steps, dout_steps) = arranged(hidden, q, k, v, dout)
-    of_queries, of_keys = tiles(width, dtype, bias is not None)
+    group = heads // max(kv_heads, 1)
+    of_queries, of_keys = tiles(width, dtype, bias is not None, mask is not None, group > 1)
     common: dict[str, Any] = {
         "q_ptr": q, "k_ptr": k, "v_ptr": v, "dout_ptr": dout, "highest_ptr": highest, "share_ptr": share,
         "q_steps": q_steps, "k_steps": k_steps, "v_steps": v_steps, "dout_steps": dout_steps,
         "row_steps": (heads * queries, queries, 1),
-        "n_queries": queries, "n_keys": keys, "group": heads // max(kv_heads, 1),
+        "n_queries": queries, "n_keys": keys, "group": group,
         **factors(scale, bias is not None, False), **seen_arguments(mask, bias, lengths, left, right, scale),
         **pieces(width),
     }  # fmt: skip
     both = {
         "q_offsets_ptr": None, "k_offsets_ptr": None, "sequences": 0, "scale": scale,
-        "BATCHED": batched, "FAR": far(q, k, v, dout, mask, bias),
+        "BATCHED": batched,
+        "FAR": far(q, k, v, dout, mask, bias) or far_behind(queries, q_steps, dout_steps),
     }  # fmt: skip
     block_m, block_n = of_queries["BLOCK_M"], of_queries["BLOCK_N"]
     dq, delta = launch(
@@ -357,14 +380,15 @@ def backward_packed(
     q, k, v, dout = (with_rows(x) for x in (q, k, v, dout))
     (queries, heads, width), (keys, kv_heads, _), count = q.shape, k.shape, q_offsets.shape[0] - 1
     dtype = dtype_name(q)
-    of_queries, of_keys = tiles(width, dtype, False)
+    of_queries, of_keys = tiles(width, dtype, False, False, heads > kv_heads)
     common: dict[str, Any] = {
         "q_ptr": q, "k_ptr": k, "v_ptr": v, "dout_ptr": dout, "highest_ptr": highest, "share_ptr": share,
         "q_offsets_ptr": q_offsets, "k_offsets_ptr": k_offsets,
         "q_steps": packed_steps(q), "k_steps": packed_steps(k), "v_steps": packed_steps(v),
         "dout_steps": packed_steps(dout), "row_steps": (0, queries, 1),
         "sequences": count, "n_queries": queries, "n_keys": keys, "group": heads // max(kv_heads, 1),
-        "scale": scale, "BATCHED": False, "FAR": far(q, k, v, dout),
+        "scale": scale, "BATCHED": False,
+        "FAR": far(q, k, v, dout) or far_behind(queries, packed_steps(q), packed_steps(dout)),
         **factors(scale, False, False), **seen_arguments(None, None, None, left, right, scale),
         **pieces(width),
     }  # fmt: skip

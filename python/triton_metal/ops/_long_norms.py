@@ -7,16 +7,24 @@ import triton_metal.language as tl
 
 
 @triton.jit
-def row_statistics(x_ptr, n_cols, share, eps, CENTRE: tl.constexpr, BLOCK: tl.constexpr):
-    """Mean (0 if not CENTRE) and 1 / sqrt(variance + eps) of the row at x_ptr, block by block."""
-    places = tl.arange(0, BLOCK)
+def row_mean(x_ptr, n_cols, share, CENTRE: tl.constexpr, BLOCK: tl.constexpr):
+    """Mean (0 if not CENTRE) of the row at x_ptr, block by block."""
     mean = 0.0
     if CENTRE:
+        places = tl.arange(0, BLOCK)
         sums = tl.zeros((BLOCK,), tl.float32)
         for start in range(0, n_cols, BLOCK):
             mask = start + places < n_cols
             sums += tl.load(x_ptr + start + places, mask=mask, other=0.0).to(tl.float32)
         mean = tl.sum(sums, axis=0) * share
+    return mean
+
+
+@triton.jit
+def row_statistics(x_ptr, n_cols, share, eps, CENTRE: tl.constexpr, BLOCK: tl.constexpr):
+    """Mean (0 if not CENTRE) and 1 / sqrt(variance + eps) of the row at x_ptr, block by block."""
+    mean = row_mean(x_ptr, n_cols, share, CENTRE, BLOCK)
+    places = tl.arange(0, BLOCK)
     squares = tl.zeros((BLOCK,), tl.float32)
     for start in range(0, n_cols, BLOCK):
         mask = start + places < n_cols
@@ -55,24 +63,28 @@ def long_norm_backward_kernel(
     """dx (+ dtotal), mean and scale of a row that is longer than BLOCK."""
     row = tl.program_id(0)
     first = row.to(tl.int64) * n_cols
-    mean, scale = row_statistics(x_ptr + first, n_cols, share, eps, CENTRE, BLOCK)
-    tl.store(mean_ptr + row, mean)
-    tl.store(scale_ptr + row, scale)
+    mean = row_mean(x_ptr + first, n_cols, share, CENTRE, BLOCK)
+    squares = tl.zeros((BLOCK,), tl.float32)
     sums = tl.zeros((BLOCK,), tl.float32)
     products = tl.zeros((BLOCK,), tl.float32)
     for start in range(0, n_cols, BLOCK):
         cols = start + tl.arange(0, BLOCK)
         mask = cols < n_cols
         x = tl.load(x_ptr + first + cols, mask=mask, other=0.0).to(tl.float32)
+        x = tl.where(mask, x - mean, 0.0)
         g = tl.load(dy_ptr + first + cols, mask=mask, other=0.0).to(tl.float32)
         if weight_ptr is not None:
             g *= tl.load(weight_ptr + cols, mask=mask, other=0.0).to(tl.float32)
+        squares += x * x
         sums += g
-        products += g * ((x - mean) * scale)
+        products += g * x
+    scale = tl.rsqrt(tl.sum(squares, axis=0) * share + eps)
+    tl.store(mean_ptr + row, mean)
+    tl.store(scale_ptr + row, scale)
     mean_g = 0.0
     if CENTRE:
         mean_g = tl.sum(sums, axis=0) * share
-    mean_product = tl.sum(products, axis=0) * share
+    mean_product = tl.sum(products, axis=0) * scale * share
     for start in range(0, n_cols, BLOCK):
         cols = start + tl.arange(0, BLOCK)
         mask = cols < n_cols

@@ -1,11 +1,12 @@
 """Layer norm and RMS norm of the last axis, with gradients.
 
-A program holds one row in registers and reads it once; rows of more than LONGEST numbers are walked over in blocks. Mean and
-scale are not kept for the gradient, which has the row in registers again.
+A program holds one row in registers and reads it once; rows of more than LONGEST numbers, and of more than LONGEST_BACK for the
+gradient, are walked over in blocks. Mean and scale are not kept for the gradient, which has the row in registers again.
 
 With x̂ = (x - mean) scale and g = dy weight, the gradient of a row is dx = (g - mean(g) - x̂ mean(g x̂)) scale; RMS norm has no
 mean. The gradients of weight and bias are sums over rows: each program takes every P-th row and keeps its sums, and a
-second kernel adds up those of the P programs, so that the result is the same on every run.
+second kernel adds up those of the P programs, so that the result is the same on every run. Beside a row of more than
+LONGEST_SUMMED numbers there are no registers for these sums: another kernel has blocks of columns, and reads the rows again.
 """
 
 from __future__ import annotations
@@ -28,10 +29,10 @@ from ._launch import Spec, launch
 from ._long_norms import long_norm_backward_kernel, long_norm_kernel, weight_gradients_kernel
 from ._operators import Operator
 
-#: The most numbers of a row that a program holds at once.
-LONGEST = 16_384
-#: The block of longer rows.
-BLOCK = 8_192
+#: The most numbers of a row that a program holds at once, and the block of longer rows.
+LONGEST, BLOCK = 16_384, 8_192
+#: The same for the gradient, which has x, dy and weights of a row; and the most beside which it keeps the sums over rows, too.
+LONGEST_BACK, BLOCK_BACK, LONGEST_SUMMED = 8_192, 4_096, 4_096
 #: The most programs whose sums of weights' gradients are added up.
 PROGRAMS = 256
 
@@ -64,10 +65,10 @@ def norm_kernel(
 
 @triton.jit
 def norm_backward_kernel(
-    dy_ptr, dtotal_ptr, x_ptr, weight_ptr, dx_ptr, dweight_ptr, dbias_ptr, n_rows, n_cols, share, eps,
-    CENTRE: tl.constexpr, BLOCK: tl.constexpr,
+    dy_ptr, dtotal_ptr, x_ptr, weight_ptr, dx_ptr, dweight_ptr, dbias_ptr, mean_ptr, scale_ptr,
+    n_rows, n_cols, share, eps, CENTRE: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
-    """dx (+ dtotal) of every P-th row, and this program's sums of dweight and dbias."""
+    """dx (+ dtotal) of every P-th row, and this program's sums of dweight and dbias, or mean and scale of its rows."""
     cols = tl.arange(0, BLOCK)
     mask = cols < n_cols
     weight = tl.full((BLOCK,), 1.0, tl.float32)
@@ -81,10 +82,15 @@ def norm_backward_kernel(
         dy = tl.load(dy_ptr + first + cols, mask=mask, other=0.0).to(tl.float32)
         g = dy * weight
         dx = g
+        mean = 0.0
         if CENTRE:
-            x = tl.where(mask, x - tl.sum(x, axis=0) * share, 0.0)
+            mean = tl.sum(x, axis=0) * share
+            x = tl.where(mask, x - mean, 0.0)
             dx -= tl.sum(g, axis=0) * share
         scale = tl.rsqrt(tl.sum(x * x, axis=0) * share + eps)
+        if scale_ptr is not None:
+            tl.store(mean_ptr + row, mean)
+            tl.store(scale_ptr + row, scale)
         normalised = x * scale
         dx = (dx - normalised * (tl.sum(g * normalised, axis=0) * share)) * scale
         if dtotal_ptr is not None:
@@ -123,10 +129,13 @@ def _column_sums(x: Array, dtype: str) -> Array:
     return launch(column_sums_kernel, grid, outputs, like=x, x_ptr=x, **sizes, **blocks)[0]
 
 
-def _sizes(x: Array, eps: float, centre: bool) -> tuple[int, int, dict[str, Any]]:
+def _sizes(
+    x: Array, eps: float, centre: bool, longest: int = LONGEST, block: int = BLOCK
+) -> tuple[int, int, dict[str, Any]]:
     """Rows, columns, and what every kernel of rows takes."""
     n_rows, n_cols = size_of(tuple(x.shape)[:-1]), x.shape[-1]
-    block = triton.next_power_of_2(n_cols) if n_cols <= LONGEST else BLOCK
+    if n_cols <= longest:
+        block = triton.next_power_of_2(n_cols)
     sizes = {"n_cols": n_cols, "share": 1.0 / max(n_cols, 1), "eps": eps}
     return n_rows, n_cols, sizes | {"CENTRE": centre, "BLOCK": block}
 
@@ -170,7 +179,7 @@ def _backward(
     weight_dtype: str, bias_dtype: str,
 ) -> tuple[Array, ...]:  # fmt: skip
     """dx, dweight and dbias; of the last two, one whose dtype is "" is not wanted and has no elements."""
-    n_rows, n_cols, sizes = _sizes(x, eps, centre)
+    n_rows, n_cols, sizes = _sizes(x, eps, centre, LONGEST_BACK, BLOCK_BACK)
     dtypes = {"dweight_ptr": weight_dtype, "dbias_ptr": bias_dtype}
     wanted = {name: dtype for name, dtype in dtypes.items() if dtype}
     absent = {name: None for name in dtypes if name not in wanted}
@@ -179,15 +188,17 @@ def _backward(
     parts = dict.fromkeys(wanted, ((programs, n_cols), "float32"))
     given = _contiguous(dy=dy, dtotal=dtotal, x=x, weight=weight)
     outputs = {"dx_ptr": (x.shape, dtype_name(x))}
-    if n_cols <= LONGEST:
-        given |= {"n_rows": n_rows} | absent
+    if n_cols <= LONGEST_SUMMED:
+        given |= {"n_rows": n_rows, "mean_ptr": None, "scale_ptr": None} | absent
         made = launch(norm_backward_kernel, (programs,), outputs | parts, like=x, **given, **sizes)
         dx, partial = made[0], made[1:]
     else:
+        kernel = long_norm_backward_kernel
+        if n_cols <= LONGEST_BACK:
+            kernel = norm_backward_kernel
+            given |= {"n_rows": n_rows} | dict.fromkeys(dtypes)
         outputs |= {"mean_ptr": ((n_rows,), "float32"), "scale_ptr": ((n_rows,), "float32")}
-        dx, mean, scale = launch(
-            long_norm_backward_kernel, (n_rows,), outputs, like=x, **given, **sizes
-        )
+        dx, mean, scale = launch(kernel, (n_rows,), outputs, like=x, **given, **sizes)
         given = _contiguous(dy=dy, x=x, mean=mean, scale=scale) | absent
         given |= {"n_rows": n_rows, "n_cols": n_cols, "BLOCK": 1024}
         grid = (programs if wanted else 0, triton.cdiv(n_cols, 1024))

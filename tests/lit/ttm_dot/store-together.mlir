@@ -17,11 +17,14 @@ module attributes {ttm.num_simdgroups = 2 : i32, ttm.threads = 64 : i32} {
     tt.return %y : tensor<16x16xf32, #acc>
   }
 
-  // An operand that comes later is stored later.
+  // An operand that comes later is stored later; the other one is there.
   // CHECK-LABEL: @later
-  // CHECK: ttm.mma
-  // CHECK: arith.addf
   // CHECK-COUNT-2: ttm.store_tile
+  // CHECK: ttm.mma
+  // CHECK: %[[C:.*]] = arith.addf
+  // CHECK-NOT: ttm.store_tile
+  // CHECK: ttm.store_tile %[[C]]
+  // CHECK-NOT: ttm.store_tile
   // CHECK: ttm.mma
   tt.func private @later(%a: tensor<16x16xf16, #rows>, %b: tensor<16x16xf16, #rows>) -> tensor<16x16xf32, #acc> {
     %zero = arith.constant dense<0.0> : tensor<16x16xf32, #acc>
@@ -42,10 +45,11 @@ module attributes {ttm.num_simdgroups = 1 : i32, ttm.threads = 32 : i32} {
   // CHECK: ttm.mma
   // CHECK-COUNT-2: ttm.store_tile
   // CHECK: ttm.mma
-  tt.func private @apart(%a: tensor<64x64xf16, #rows>, %b: tensor<64x64xf16, #rows>) -> tensor<64x64xf32, #acc> {
+  tt.func private @apart(%a: tensor<64x64xf16, #rows>, %b: tensor<64x64xf16, #rows>, %c: tensor<64x64xf16, #rows>,
+                 %d: tensor<64x64xf16, #rows>) -> tensor<64x64xf32, #acc> {
     %zero = arith.constant dense<0.0> : tensor<64x64xf32, #acc>
     %x = tt.dot %a, %b, %zero : tensor<64x64xf16, #rows> * tensor<64x64xf16, #rows> -> tensor<64x64xf32, #acc>
-    %y = tt.dot %b, %a, %x : tensor<64x64xf16, #rows> * tensor<64x64xf16, #rows> -> tensor<64x64xf32, #acc>
+    %y = tt.dot %c, %d, %x : tensor<64x64xf16, #rows> * tensor<64x64xf16, #rows> -> tensor<64x64xf32, #acc>
     tt.return %y : tensor<64x64xf32, #acc>
   }
 }
