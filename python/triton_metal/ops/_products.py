@@ -10,6 +10,7 @@ import triton_metal as triton
 import triton_metal.language as tl
 
 from ._arrays import Array, contiguous, dtype_name, is_torch, is_whole, size_of, strides
+from ._axes import is_wide
 from ._launch import launch
 from ._matrix_kernels import (
     add_parts_kernel,
@@ -18,6 +19,7 @@ from ._matrix_kernels import (
     vector_along_columns_kernel,
     vector_along_rows_kernel,
 )
+from ._product_families import ADD_PARTS
 from ._tiles import Side, Tile, matmul_tile, parts_of, vector_tile
 
 #: How bytes of a format are read. Arrays with dtypes of 8-bit floats are these already.
@@ -271,9 +273,11 @@ def add_parts(
 ) -> tuple[Array, ...]:
     """The outputs, from sums of parts of them."""
     size = size_of(tuple(parts.shape)[1:])
+    dtype = outputs["c_ptr"][1]
+    block, warps = ADD_PARTS.choose(parts, ADD_PARTS.kind(dtype), size, parts.shape[0])
     return launch(
         add_parts_kernel,
-        (triton.cdiv(size, 1024),),
+        (triton.cdiv(size, block),),
         outputs,
         like=parts,
         parts_ptr=parts,
@@ -281,7 +285,9 @@ def add_parts(
         size=size,
         N=n,
         ACTIVATION=activation,
-        BLOCK=1024,
+        WIDE=is_wide((size,)),
+        BLOCK=block,
+        num_warps=warps,
         **ending,
     )
 
