@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -47,12 +47,12 @@ def _rows(call: Call, *lengths: int, count: int = 64) -> Calls:
     return calls
 
 
-def _columns(call: Call, *sizes: tuple[int, int]) -> Calls:
-    """Calls on columns: how many side by side, and their length."""
+def _columns(call: Call, *sizes: tuple[int, int, int]) -> Calls:
+    """Calls on columns: arrays of them, how many side by side, and their length."""
 
     def calls(dtype: str) -> Iterator[Callable[[], Any]]:
-        for inner, length in sizes:
-            x = _zeros(dtype, 16, length, inner)
+        for outer, inner, length in sizes:
+            x = _zeros(dtype, outer, length, inner)
             yield lambda x=x: call(x)
 
     return calls
@@ -192,11 +192,13 @@ def _reductions(name: str, call: Call, whole: int, block: int) -> dict[str, Call
             _rows(call, b, 4 * b, 10 * b), _rows(call, b - 16, 2 * b - 48, 5 * b + 16, count=32)
         ),
         f"{name} rows ragged": _rows(call, b - 13, 2 * b - 47, 5 * b + 3, 10 * b + 1, count=32),
-        f"{name} rows several": _both(
+        f"{name} rows 2": _rows(call, b - 16, b, 2 * b - 48, 4 * b - 16, count=128),
+        f"{name} rows 2 ragged": _rows(call, b - 13, b - 1, 2 * b - 47, 4 * b - 15, count=128),
+        f"{name} rows 4": _both(
             _rows(call, whole // 2 + 16, whole - 16, whole),
             _rows(call, b - 16, 2 * b - 48, 4 * b - 16, count=256),
         ),
-        f"{name} rows several ragged": _both(
+        f"{name} rows 4 ragged": _both(
             _rows(call, whole // 2 + 3, whole - 21, whole - 5),
             _rows(call, b - 13, 2 * b - 47, 4 * b - 15, count=256),
         ),
@@ -210,8 +212,10 @@ def _whole_rows(name: str, call: Call) -> dict[str, Calls]:
     return {
         f"{name} rows": _rows(call, 272, 512, 1104, 2048, 4000, 4096),
         f"{name} rows ragged": _rows(call, 301, 511, 1101, 2047, 3001, 4030),
-        f"{name} rows several": _rows(call, 80, 128, 160, 256),
-        f"{name} rows several ragged": _rows(call, 90, 127, 161, 251),
+        f"{name} rows 2": _rows(call, 144, 192, 256),
+        f"{name} rows 2 ragged": _rows(call, 137, 190, 251),
+        f"{name} rows 4": _rows(call, 80, 96, 128),
+        f"{name} rows 4 ragged": _rows(call, 69, 90, 127),
         f"{name} rows many": _rows(call, 16, 32, 48, 64),
         f"{name} rows many ragged": _rows(call, 7, 21, 35, 53, 61),
     }
@@ -223,9 +227,22 @@ def _totals(ragged: bool) -> Calls:
     return _rows(lambda x: scans.cumsum(x, 1), *lengths, count=2)
 
 
-def _column_reductions(name: str, call: Call, *sizes: tuple[int, int]) -> dict[str, Calls]:
-    ragged = tuple((inner - 3, length) for inner, length in sizes)
-    return {name: _columns(call, *sizes), f"{name} ragged": _columns(call, *ragged)}
+def _column_reductions(name: str, call: Call, blocks: Sequence[int]) -> dict[str, Calls]:
+    """Columns of which so many numbers are reduced at once, in one step or, where a tile has no more, in several."""
+    found = {}
+    for block in blocks:
+        lengths = sorted(
+            {block, max(1, block - 1), *((3 * block, 6 * block - 1) if block >= 4 else ())}
+        )
+        for ragged, odd in (("", 0), (" ragged", 3)):
+            # Few columns are shared by more programs.
+            many = [(64, inner) for inner in (32, 48, 64, 128, 256)]
+            few = [(8, inner) for inner in (96, 160, 256)]
+            sizes = [
+                (outer, inner - odd, length) for outer, inner in many + few for length in lengths
+            ]
+            found[f"{name} columns {block}{ragged}"] = _columns(call, *sizes)
+    return found
 
 
 def _sum(x: np.ndarray) -> Any:
@@ -272,8 +289,7 @@ PROBLEMS: Mapping[str, Calls] = {
     **_either("long_norm_kernel", norms.layer_norm, _LONG, _LONG_RAGGED),
     "norm_backward_kernel": _gradients_of_norms((1, 64), (128, 272, 512, 1536, 2048, 4096)),
     "norm_backward_kernel ragged": _gradients_of_norms((1, 64), (121, 339, 511, 1533, 2047, 4001)),
-    "column_sums_kernel": _gradients_of_norms((64, 1024), (128, 512)),
-    "column_sums_kernel few": _gradients_of_norms((1, 4, 20), (128,)),
+    "column_sums_kernel": _gradients_of_norms((1, 2, 4, 20, 64, 100, 1024), (128,)),
     **_either("row_sums_kernel", _losses, _SHORT, _SHORT_RAGGED),
     **_either("long_row_sums_kernel", _losses, _LONG, _LONG_RAGGED),
     "reduced_losses_kernel mean": _lossy("mean"),
@@ -286,20 +302,19 @@ PROBLEMS: Mapping[str, Calls] = {
     ),
     "tiles_kernel": _linear_losses,
     **_reductions("reduce_kernel", _sum, 128, 512),
-    **_column_reductions(
-        "reduce_kernel columns", _sum, (512, 16), (512, 64), (512, 200), (160, 32), (64, 100)
-    ),
+    **_column_reductions("reduce_kernel", _sum, (2, 4, 8, 16)),
     **_whole_rows("centred_kernel var", lambda x: reductions.var(x, 1)),
     **_whole_rows("centred_kernel log", lambda x: reductions.logsumexp(x, 1)),
     **_reductions("place_kernel", _argmax, 64, 256),
-    **_column_reductions("place_kernel columns", _argmax, (512, 16), (512, 64), (64, 100)),
+    **_column_reductions("place_kernel", _argmax, (2, 4, 8)),
     **_either(
         "scan_kernel one",
         _cumsum,
         (272, 512, 1104, 2048, 3552, 4096),
         (301, 511, 1101, 2047, 2501, 4030),
     ),
-    **_either("scan_kernel one several", _cumsum, (80, 128, 160, 256), (90, 127, 161, 251)),
+    **_either("scan_kernel one 2", _cumsum, (144, 192, 256), (137, 190, 251)),
+    **_either("scan_kernel one 4", _cumsum, (80, 96, 128), (69, 90, 127)),
     **_either("scan_kernel one many", _cumsum, (16, 32, 48, 64), (7, 21, 35, 53, 61)),
     **_either("scan_kernel walk", _cumsum, (4112, 8192, 12_000), (4101, 8190, 12_001)),
     "scan_kernel totals": _totals(False),

@@ -23,10 +23,12 @@ WARPS = (1, 2, 4, 8, 16, 32)
 #: What coefficients are of: a program, a place of its tile in each step, a step, and a number that is there. Of a kernel whose tiles
 #: are alike a step is so many places, and where these are whole all numbers are there.
 TERMS = ("once", "place", "step", "number")
-#: With so many programs for each core, the compiler's choice or the kernel's own stands. The compiler chooses for fewer.
+#: With so many programs for each core, the compiler's choice or the kernel's own mostly stands. The compiler chooses for fewer.
 MANY, MANY_OF_COMPILER = 32, 8
 #: Estimates that are at most so many times the least one are equal: of these a launch's own stands, else the nearest to it.
 EQUAL = 1.04
+#: The same of MANY programs, which do not wait for more SIMD-groups.
+EQUAL_OF_MANY = 1.08
 
 
 class Seen(NamedTuple):
@@ -93,14 +95,14 @@ def _rows(array: str, constant: str = "", length: str = "") -> Reader:
 
 def _several(kind: str, rows: int) -> str:
     """A kind of programs of so many rows: what is reduced of each, and where each begins, is done for several at once."""
-    return kind if rows == 1 else f"{kind} several" if rows <= 4 else f"{kind} many"
+    return kind if rows == 1 else f"{kind} {rows}" if rows <= 4 else f"{kind} many"
 
 
 def _reduced(arguments: Arguments, grid: Sequence[int]) -> Seen:
-    """Reductions: several rows of a tile are reduced side by side."""
+    """Reductions: rows of a tile are reduced side by side, and so many numbers of columns at once."""
     found = _rows("x_ptr", "FORM")(arguments, grid)
     across = arguments["FORM"] == "columns"
-    kind = found.kind if across else _several(found.kind, arguments["ROWS"])
+    kind = f"{found.kind} {arguments['BLOCK']}" if across else _several(found.kind, arguments["ROWS"])  # fmt: skip
     return found._replace(kind=_form(kind, arguments["inner" if across else "length"]))
 
 
@@ -139,9 +141,9 @@ def _column_sums(arguments: Arguments, grid: Sequence[int]) -> Seen:
     if "BLOCK_COLS" not in arguments:
         return NONE
     rows, block = arguments["n_rows"], arguments["BLOCK_ROWS"]
-    kind = "float32 few" if rows < block else "float32"
-    tile = min(rows, block) * arguments["BLOCK_COLS"]
-    return Seen(kind, tile, -(-rows // block), _bytes(arguments["x_ptr"]))
+    columns = arguments["BLOCK_COLS"]
+    steps = -(-rows // block)
+    return Seen("float32", block * columns, steps, _bytes(arguments["x_ptr"]), rows * columns)
 
 
 def _sorted(arguments: Arguments, grid: Sequence[int]) -> Seen:
@@ -239,9 +241,18 @@ def _both(*kinds: str) -> tuple[str, ...]:
     return tuple(f"{kind}{form}" for form in ("", " ragged") for kind in kinds)
 
 
-_FORMS = ("rows", "rows several", "rows many", "columns")
-_CENTRED = tuple(f"{end} {form}" for end in ("var", "log") for form in _FORMS[:3])
-_SCANS = ("one", "one several", "one many", "walk", "totals")
+_ROWS = ("", " 2", " 4", " many")
+
+
+def _reductions(most: int) -> tuple[str, ...]:
+    """Rows, and columns of which up to ``most`` numbers are reduced at once: that many of float32, or of 32 columns."""
+    blocks = [f"columns {1 << i}" for i in range(1, most.bit_length() - 1)]
+    whole = tuple(f"{dtype} columns {most}" for dtype in DTYPES)
+    return (*_both(*_with(*(f"rows{form}" for form in _ROWS), *blocks), whole[0]), *whole[1:])
+
+
+_CENTRED = tuple(f"{end} rows{form}" for end in ("var", "log") for form in _ROWS)
+_SCANS = (*(f"one{form}" for form in _ROWS), "walk", "totals")
 #: The kernels with a table: how their launches are read, and which kinds the table has.
 KERNELS: Mapping[str, tuple[Reader, tuple[str, ...]]] = {
     "activation_kernel": (_rows("x_ptr"), DTYPES),
@@ -254,15 +265,15 @@ KERNELS: Mapping[str, tuple[Reader, tuple[str, ...]]] = {
     "norm_kernel": (_rows("x_ptr", "CENTRE", "n_cols"), _both(*_with(False, True))),
     "long_norm_kernel": (_rows("x_ptr", "", "n_cols"), _both(*DTYPES)),
     "norm_backward_kernel": (_norm_gradients, _both(*DTYPES)),
-    "column_sums_kernel": (_column_sums, ("float32", "float32 few")),
+    "column_sums_kernel": (_column_sums, ("float32",)),
     "row_sums_kernel": (_rows("logits_ptr", "", "classes"), _both(*DTYPES)),
     "long_row_sums_kernel": (_rows("logits_ptr", "", "classes"), _both(*DTYPES)),
     "reduced_losses_kernel": (_losses, ("mean", "sum")),
     "cross_entropy_backward_kernel": (_rows("logits_ptr", "", "classes"), _both(*DTYPES)),
     "tiles_kernel": (_logits, DTYPES),
-    "reduce_kernel": (_reduced, _both(*_with(*_FORMS))),
+    "reduce_kernel": (_reduced, _reductions(16)),
     "centred_kernel": (_centred, _both(*_with(*_CENTRED))),
-    "place_kernel": (_reduced, _both(*_with(*_FORMS))),
+    "place_kernel": (_reduced, _reductions(8)),
     "scan_kernel": (_scanned, _both(*_with(*_SCANS))),
     "sort_kernel": (_sorted, (*DTYPES, *_with("some"))),
     "take_kernel": (_taken, _with("False even", "False ragged")),
@@ -389,15 +400,16 @@ class Groups(Family):
 
     def best(self, chip: Chip, kind: str, sizes: tuple[int, ...]) -> Config:
         """The choice for a launch on a chip; (0,) for the launch's own, which stands unless another is better."""
-        if sizes[0] >= MANY * chip.cores:
+        if sizes[0] >= MANY * chip.cores and sizes[4]:
             return (0,)
         key = (chip.name, chip.cores, kind, sizes)
         known = self._kept.get(key)
         if known is None:
             found = self._estimates(chip, kind, sizes)
             least, own = min(found.values()), self.own(chip, kind, sizes)
+            equal = EQUAL if sizes[0] < MANY * chip.cores else EQUAL_OF_MANY
             # Fewer than a launch names may not hold what its threads have.
-            near = [w for w in found if w >= sizes[4] and found[w] <= EQUAL * least] or [own]
+            near = [w for w in found if w >= sizes[4] and found[w] <= equal * least] or [own]
             best = min(near, key=lambda warps: abs(math.log2(warps / own)))
             # What the compiler chooses is only nearly known.
             known = (0 if best == sizes[4] else best,)
