@@ -125,12 +125,15 @@ def _parts(width: int) -> Calls:
     return calls
 
 
-def _linear_losses(dtype: str) -> Iterator[Callable[[], Any]]:
-    for width in (64, 256):
-        x, w, labels = _zeros(dtype, 64, width), _zeros(dtype, 64, width), np.zeros(64, np.int32)
-        yield lambda x=x, w=w, labels=labels: linear_cross_entropies.linear_cross_entropy(
-            x, w, labels
-        )
+def _linear_losses(*widths: int) -> Calls:
+    def calls(dtype: str) -> Iterator[Callable[[], Any]]:
+        for width in widths:
+            x, w, labels = _zeros(dtype, 64, width), _zeros(dtype, 64, width), np.zeros(64, np.int32)  # fmt: skip
+            yield lambda x=x, w=w, labels=labels: linear_cross_entropies.linear_cross_entropy(
+                x, w, labels
+            )
+
+    return calls
 
 
 def _norm_backward(x: np.ndarray) -> Any:
@@ -184,6 +187,13 @@ _LONG, _LONG_RAGGED = (24_576, 40_000, 65_536), (24_577, 40_001, 65_535)
 _UNEVEN, _UNEVEN_RAGGED = (304, 656, 1104, 2560, 4800, 9056), (301, 657, 1101, 2500, 4801, 9001)
 
 
+def _short_rows(name: str, call: Call, whole: int) -> dict[str, Calls]:
+    """Rows that fill a power of two, or a part of it."""
+    even = sorted({max(16, whole * share // 4 // 16 * 16) for share in (3, 4)})
+    ragged = (whole // 2 + 1, whole * 5 // 8, whole * 3 // 4 + 1, whole - 1)
+    return _either(name, call, tuple(even), ragged, count=256)
+
+
 def _reductions(name: str, call: Call, whole: int, block: int) -> dict[str, Calls]:
     """Rows that one program has alone, of several blocks; rows of which it has a few; and those of which it has many."""
     b = block
@@ -202,8 +212,10 @@ def _reductions(name: str, call: Call, whole: int, block: int) -> dict[str, Call
             _rows(call, whole // 2 + 3, whole - 21, whole - 5),
             _rows(call, b - 13, 2 * b - 47, 4 * b - 15, count=256),
         ),
-        f"{name} rows many": _rows(call, 16, 32, 48, 64, count=256),
-        f"{name} rows many ragged": _rows(call, 7, 11, 21, 35, 53, 61, count=256),
+        **_short_rows(f"{name} rows 8", call, whole // 2),
+        **_short_rows(f"{name} rows 16", call, whole // 4),
+        f"{name} rows many": _rows(call, 16, count=256),
+        f"{name} rows many ragged": _rows(call, 3, 4, 6, 11, 13, count=256),
     }
 
 
@@ -216,8 +228,10 @@ def _whole_rows(name: str, call: Call) -> dict[str, Calls]:
         f"{name} rows 2 ragged": _rows(call, 137, 190, 251),
         f"{name} rows 4": _rows(call, 80, 96, 128),
         f"{name} rows 4 ragged": _rows(call, 69, 90, 127),
-        f"{name} rows many": _rows(call, 16, 32, 48, 64),
-        f"{name} rows many ragged": _rows(call, 7, 21, 35, 53, 61),
+        **_short_rows(f"{name} rows 8", call, 64),
+        **_short_rows(f"{name} rows 16", call, 32),
+        f"{name} rows many": _rows(call, 16),
+        f"{name} rows many ragged": _rows(call, 3, 4, 6, 11, 13),
     }
 
 
@@ -227,7 +241,7 @@ def _totals(ragged: bool) -> Calls:
     return _rows(lambda x: scans.cumsum(x, 1), *lengths, count=2)
 
 
-def _column_reductions(name: str, call: Call, blocks: Sequence[int]) -> dict[str, Calls]:
+def _column_reductions(name: str, call: Call, blocks: Sequence[int], join: str = "") -> dict[str, Calls]:  # fmt: skip
     """Columns of which so many numbers are reduced at once, in one step or, where a tile has no more, in several."""
     found = {}
     for block in blocks:
@@ -236,12 +250,12 @@ def _column_reductions(name: str, call: Call, blocks: Sequence[int]) -> dict[str
         )
         for ragged, odd in (("", 0), (" ragged", 3)):
             # Few columns are shared by more programs.
-            many = [(64, inner) for inner in (32, 48, 64, 128, 256)]
-            few = [(8, inner) for inner in (96, 160, 256)]
+            many = [(64, inner) for inner in (32, 48, 80, 144, 176)]
+            few = [(8, inner) for inner in (96, 176, 272)]
             sizes = [
                 (outer, inner - odd, length) for outer, inner in many + few for length in lengths
             ]
-            found[f"{name} columns {block}{ragged}"] = _columns(call, *sizes)
+            found[f"{name} columns {block}{join}{ragged}"] = _columns(call, *sizes)
     return found
 
 
@@ -300,9 +314,11 @@ PROBLEMS: Mapping[str, Calls] = {
         (128, 400, 512, 1024, 1552),
         (121, 401, 1023, 1551),
     ),
-    "tiles_kernel": _linear_losses,
+    "tiles_kernel": _linear_losses(64, 112, 272, 624),
+    "tiles_kernel ragged": _linear_losses(61, 121, 270, 450),
     **_reductions("reduce_kernel", _sum, 128, 512),
     **_column_reductions("reduce_kernel", _sum, (2, 4, 8, 16)),
+    **_column_reductions("reduce_kernel", lambda x: reductions.max(x, 1), (2, 4, 8, 16), " max"),
     **_whole_rows("centred_kernel var", lambda x: reductions.var(x, 1)),
     **_whole_rows("centred_kernel log", lambda x: reductions.logsumexp(x, 1)),
     **_reductions("place_kernel", _argmax, 64, 256),
@@ -315,7 +331,9 @@ PROBLEMS: Mapping[str, Calls] = {
     ),
     **_either("scan_kernel one 2", _cumsum, (144, 192, 256), (137, 190, 251)),
     **_either("scan_kernel one 4", _cumsum, (80, 96, 128), (69, 90, 127)),
-    **_either("scan_kernel one many", _cumsum, (16, 32, 48, 64), (7, 21, 35, 53, 61)),
+    **_short_rows("scan_kernel one 8", _cumsum, 64),
+    **_short_rows("scan_kernel one 16", _cumsum, 32),
+    **_either("scan_kernel one many", _cumsum, (16,), (3, 4, 6, 11, 13)),
     **_either("scan_kernel walk", _cumsum, (4112, 8192, 12_000), (4101, 8190, 12_001)),
     "scan_kernel totals": _totals(False),
     "scan_kernel totals ragged": _totals(True),

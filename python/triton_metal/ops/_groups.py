@@ -95,15 +95,19 @@ def _rows(array: str, constant: str = "", length: str = "") -> Reader:
 
 def _several(kind: str, rows: int) -> str:
     """A kind of programs of so many rows: what is reduced of each, and where each begins, is done for several at once."""
-    return kind if rows == 1 else f"{kind} {rows}" if rows <= 4 else f"{kind} many"
+    return kind if rows == 1 else f"{kind} {rows}" if rows <= 16 else f"{kind} many"
 
 
 def _reduced(arguments: Arguments, grid: Sequence[int]) -> Seen:
     """Reductions: rows of a tile are reduced side by side, and so many numbers of columns at once."""
     found = _rows("x_ptr", "FORM")(arguments, grid)
-    across = arguments["FORM"] == "columns"
-    kind = f"{found.kind} {arguments['BLOCK']}" if across else _several(found.kind, arguments["ROWS"])  # fmt: skip
-    return found._replace(kind=_form(kind, arguments["inner" if across else "length"]))
+    if arguments["FORM"] != "columns":
+        kind = _several(found.kind, arguments["ROWS"])
+        return found._replace(kind=_form(kind, arguments["length"]))
+    # A comparison is more than a sum.
+    join = " max" if arguments.get("JOIN") in ("max", "min") else ""
+    kind = f"{found.kind} {arguments['BLOCK']}{join}"
+    return found._replace(kind=_form(kind, arguments["inner"]))
 
 
 def _centred(arguments: Arguments, grid: Sequence[int]) -> Seen:
@@ -225,7 +229,8 @@ def _logits(arguments: Arguments, grid: Sequence[int]) -> Seen:
     x = arguments["hidden_ptr"]
     tile = arguments["BLOCK_ROWS"] * arguments["BLOCK_CLASSES"]
     steps = -(-arguments["width"] // arguments["BLOCK_K"])
-    return Seen(_name(x), tile, steps, _bytes(x) + _bytes(arguments["weight_ptr"]))
+    read = _bytes(x) + _bytes(arguments["weight_ptr"])
+    return Seen(_form(_name(x), arguments["width"]), tile, steps, read)
 
 
 DTYPES = ("float32", "float16", "bfloat16")
@@ -241,14 +246,15 @@ def _both(*kinds: str) -> tuple[str, ...]:
     return tuple(f"{kind}{form}" for form in ("", " ragged") for kind in kinds)
 
 
-_ROWS = ("", " 2", " 4", " many")
+_ROWS = ("", " 2", " 4", " 8", " 16", " many")
 
 
-def _reductions(most: int) -> tuple[str, ...]:
+def _reductions(most: int, *joins: str) -> tuple[str, ...]:
     """Rows, and columns of which up to ``most`` numbers are reduced at once: that many of float32, or of 32 columns."""
-    blocks = [f"columns {1 << i}" for i in range(1, most.bit_length() - 1)]
-    whole = tuple(f"{dtype} columns {most}" for dtype in DTYPES)
-    return (*_both(*_with(*(f"rows{form}" for form in _ROWS), *blocks), whole[0]), *whole[1:])
+    blocks = [f"columns {1 << i}{join}" for join in joins for i in range(1, most.bit_length() - 1)]
+    whole = [f"{dtype} columns {most}{join}" for join in joins for dtype in DTYPES]
+    rows = _with(*(f"rows{form}" for form in _ROWS), *blocks)
+    return (*_both(*rows, *(kind for kind in whole if "32" in kind)), *(kind for kind in whole if "32" not in kind))  # fmt: skip
 
 
 _CENTRED = tuple(f"{end} rows{form}" for end in ("var", "log") for form in _ROWS)
@@ -270,10 +276,10 @@ KERNELS: Mapping[str, tuple[Reader, tuple[str, ...]]] = {
     "long_row_sums_kernel": (_rows("logits_ptr", "", "classes"), _both(*DTYPES)),
     "reduced_losses_kernel": (_losses, ("mean", "sum")),
     "cross_entropy_backward_kernel": (_rows("logits_ptr", "", "classes"), _both(*DTYPES)),
-    "tiles_kernel": (_logits, DTYPES),
-    "reduce_kernel": (_reduced, _reductions(16)),
+    "tiles_kernel": (_logits, _both(*DTYPES)),
+    "reduce_kernel": (_reduced, _reductions(16, "", " max")),
     "centred_kernel": (_centred, _both(*_with(*_CENTRED))),
-    "place_kernel": (_reduced, _reductions(8)),
+    "place_kernel": (_reduced, _reductions(8, "")),
     "scan_kernel": (_scanned, _both(*_with(*_SCANS))),
     "sort_kernel": (_sorted, (*DTYPES, *_with("some"))),
     "take_kernel": (_taken, _with("False even", "False ragged")),
@@ -364,7 +370,8 @@ class Groups(Family):
                 )
             )
             registers = own.registers + tile / (32 * warps) * own.staged_step
-            found = Entry((warps,), 32 * warps, registers, 0, False, False, 0.0, 0.0, sums, Sums())
+            held = own.threadgroup_bytes
+            found = Entry((warps,), 32 * warps, registers, held, False, False, 0, 0, sums, Sums())
             if len(self._entries) > 1 << 12:
                 self._entries.clear()
             self._entries[key] = found

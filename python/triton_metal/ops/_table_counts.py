@@ -91,8 +91,8 @@ def observed(kind: str) -> Iterator[tuple[tuple[int, ...], int, Any]]:
     for call in GROUP_PROBLEMS[own](dtype):
         with forced(GROUPS.name, (0,)), asked() as questions:
             counted(call)
-        # The first row alone begins at a line.
-        most = 8 if kind.endswith("ragged") else 1
+        # The first row or column alone begins at a line.
+        most = 8 if kind.endswith("ragged") or "columns" in words else 1
         sizes = next((q[2] for q in questions if q[:2] == (GROUPS.name, kind)), None)
         if sizes is None:
             continue
@@ -129,7 +129,8 @@ def coefficients(kind: str) -> tuple[Entry, ...]:
         slope = max(0.0, np.polyfit(each, registers, 1)[0]) if len(set(tiles)) > 1 else 0.0
         base = max(0.0, float(np.mean(registers - slope * each)))
         once, place, step, number = (Sums(*map(_rounded, term)) for term in terms)
-        core = (32 * warps, _rounded(base), 0, False, False, 0.0, _rounded(slope))
+        held = max(work.threadgroup_bytes for _, work in own)
+        core = (32 * warps, _rounded(base), held, False, False, 0.0, _rounded(slope))
         found.append(Entry((warps, 0), *core, once, place))
         if any(step) or any(number):
             found.append(Entry((warps, 1), 32, 0.0, 0, False, False, 0.0, 0.0, step, number))
