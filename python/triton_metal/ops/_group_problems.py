@@ -214,7 +214,7 @@ def _reductions(name: str, call: Call, whole: int, block: int) -> dict[str, Call
         ),
         **_short_rows(f"{name} rows 8", call, whole // 2),
         **_short_rows(f"{name} rows 16", call, whole // 4),
-        f"{name} rows many": _rows(call, 16, count=256),
+        **({f"{name} rows many": _rows(call, 16, count=256)} if block > 256 else {}),
         f"{name} rows many ragged": _rows(call, 3, 4, 6, 11, 13, count=256),
     }
 

@@ -249,12 +249,18 @@ def _both(*kinds: str) -> tuple[str, ...]:
 _ROWS = ("", " 2", " 4", " 8", " 16", " many")
 
 
-def _reductions(most: int, *joins: str) -> tuple[str, ...]:
-    """Rows, and columns of which up to ``most`` numbers are reduced at once: that many of float32, or of 32 columns."""
+def _reductions(held: int, *joins: str) -> tuple[str, ...]:
+    """Rows, and columns of which some numbers are reduced at once, by programs that hold so many numbers in all.
+
+    The most of a column are those of 32 side by side, where float32 alone may begin anywhere. More than 16 rows are shorter than
+    a 16th of what is held, and begin at multiples of 16 if that is more than 16.
+    """
+    most = held // 32
     blocks = [f"columns {1 << i}{join}" for join in joins for i in range(1, most.bit_length() - 1)]
     whole = [f"{dtype} columns {most}{join}" for join in joins for dtype in DTYPES]
     rows = _with(*(f"rows{form}" for form in _ROWS), *blocks)
-    return (*_both(*rows, *(kind for kind in whole if "32" in kind)), *(kind for kind in whole if "32" not in kind))  # fmt: skip
+    every = (*_both(*rows, *(kind for kind in whole if "32" in kind)), *(kind for kind in whole if "32" not in kind))  # fmt: skip
+    return tuple(kind for kind in every if held > 256 or not kind.endswith(" many"))
 
 
 _CENTRED = tuple(f"{end} rows{form}" for end in ("var", "log") for form in _ROWS)
@@ -277,9 +283,9 @@ KERNELS: Mapping[str, tuple[Reader, tuple[str, ...]]] = {
     "reduced_losses_kernel": (_losses, ("mean", "sum")),
     "cross_entropy_backward_kernel": (_rows("logits_ptr", "", "classes"), _both(*DTYPES)),
     "tiles_kernel": (_logits, _both(*DTYPES)),
-    "reduce_kernel": (_reduced, _reductions(16, "", " max")),
+    "reduce_kernel": (_reduced, _reductions(512, "", " max")),
     "centred_kernel": (_centred, _both(*_with(*_CENTRED))),
-    "place_kernel": (_reduced, _reductions(8, "")),
+    "place_kernel": (_reduced, _reductions(256, "")),
     "scan_kernel": (_scanned, _both(*_with(*_SCANS))),
     "sort_kernel": (_sorted, (*DTYPES, *_with("some"))),
     "take_kernel": (_taken, _with("False even", "False ragged")),

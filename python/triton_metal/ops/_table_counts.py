@@ -18,7 +18,7 @@ from ..errors import LaunchValueError, TritonError
 from ._choices import Config, Entry, asked, forced
 from ._family import Family
 from ._group_problems import PROBLEMS as GROUP_PROBLEMS
-from ._groups import DTYPES, GROUPS, weights
+from ._groups import DTYPES, GROUPS, PRODUCTS, weights
 from ._launch import turned_grids
 from ._problems import PROBLEMS
 
@@ -129,7 +129,9 @@ def coefficients(kind: str) -> tuple[Entry, ...]:
         slope = max(0.0, np.polyfit(each, registers, 1)[0]) if len(set(tiles)) > 1 else 0.0
         base = max(0.0, float(np.mean(registers - slope * each)))
         once, place, step, number = (Sums(*map(_rounded, term)) for term in terms)
-        held = max(work.threadgroup_bytes for _, work in own)
+        # Of other kernels it is so little that registers alone say how many programs a core holds.
+        shared = kind.split()[0] in PRODUCTS
+        held = max(work.threadgroup_bytes for _, work in own) if shared else 0
         core = (32 * warps, _rounded(base), held, False, False, 0.0, _rounded(slope))
         found.append(Entry((warps, 0), *core, once, place))
         if any(step) or any(number):
