@@ -23,12 +23,10 @@ WARPS = (1, 2, 4, 8, 16, 32)
 #: What coefficients are of: a program, a place of its tile in each step, a step, and a number that is there. Of a kernel whose tiles
 #: are alike a step is so many places, and where these are whole all numbers are there.
 TERMS = ("once", "place", "step", "number")
-#: With so many programs for each core, the compiler's choice or the kernel's own mostly stands. The compiler chooses for fewer.
+#: With so many programs for each core, the compiler's choice or the kernel's own stands. The compiler chooses for fewer.
 MANY, MANY_OF_COMPILER = 32, 8
 #: Estimates that are at most so many times the least one are equal: of these a launch's own stands, else the nearest to it.
 EQUAL = 1.04
-#: The same of MANY programs, which do not wait for more SIMD-groups.
-EQUAL_OF_MANY = 1.08
 
 
 class Seen(NamedTuple):
@@ -413,16 +411,15 @@ class Groups(Family):
 
     def best(self, chip: Chip, kind: str, sizes: tuple[int, ...]) -> Config:
         """The choice for a launch on a chip; (0,) for the launch's own, which stands unless another is better."""
-        if sizes[0] >= MANY * chip.cores and sizes[4]:
+        if sizes[0] >= MANY * chip.cores:
             return (0,)
         key = (chip.name, chip.cores, kind, sizes)
         known = self._kept.get(key)
         if known is None:
             found = self._estimates(chip, kind, sizes)
             least, own = min(found.values()), self.own(chip, kind, sizes)
-            equal = EQUAL if sizes[0] < MANY * chip.cores else EQUAL_OF_MANY
             # Fewer than a launch names may not hold what its threads have.
-            near = [w for w in found if w >= sizes[4] and found[w] <= equal * least] or [own]
+            near = [w for w in found if w >= sizes[4] and found[w] <= EQUAL * least] or [own]
             best = min(near, key=lambda warps: abs(math.log2(warps / own)))
             # What the compiler chooses is only nearly known.
             known = (0 if best == sizes[4] else best,)

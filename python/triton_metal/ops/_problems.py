@@ -113,10 +113,11 @@ _FORMATS = {
 
 def _scaled(kind: str, config: Config, steps: int) -> Problem:
     block_m, block_n, block_k, _ = config
-    pair, *cut = kind.split()
+    pair, *variant = kind.split()
+    parts = 2 if variant == ["split"] else 1
     # The only tile has rows that are not there, or the first of several is whole.
-    rows_of_a = block_m * 3 // 4 if cut else 2 * block_m
-    k = steps * block_k
+    rows_of_a = block_m * 3 // 4 if variant == ["cut"] else 2 * block_m
+    k = parts * steps * block_k
     operands, scales, forms = [], [], []
     for rows, form in zip((rows_of_a, 2 * block_n), pair.split(":"), strict=True):
         dtype, name, each = _FORMATS[form]
@@ -125,9 +126,9 @@ def _scaled(kind: str, config: Config, steps: int) -> Problem:
         forms.append(name)
     return (
         "scaled_matmul_kernel",
-        (*config, 1),
+        (*config, parts),
         lambda: scaled_matmuls.scaled_matmul(
-            *operands, *scales, a_format=forms[0], b_format=forms[1], split_k=1
+            *operands, *scales, a_format=forms[0], b_format=forms[1], split_k=parts
         ),
     )
 

@@ -183,7 +183,8 @@ class MatrixProducts(Family):
             work = max(programs * block_m * block_n * cdiv(k, block_k) * block_k, usual_work)
             traffic = max(programs * (block_m + block_n) * k, usual_traffic)
             near = _near(kind.split()[1], sizes, entry.config)
-            for parts in self.parts(m, n, k, batch, split, entry.config):
+            for wanted in self.parts(m, n, k, batch, split, entry.config):
+                parts = parts_with_work(k, block_k, wanted)
                 whole = cdiv(k, parts) % block_k == 0
                 ended = self._with_ends(kind, entry, not whole, n % 16 != 0)
                 first = part_launch(
@@ -199,7 +200,7 @@ class MatrixProducts(Family):
                     )  # fmt: skip
                 order = (parts, work, traffic, staged, block_k, abs(math.log2(warps / 4)))
                 exact = even and parts == 1 and not (m % block_m or n % block_n or k % block_k)
-                yield Candidate((*entry.config, parts), order, tuple(launches), exact)
+                yield Candidate((*entry.config, wanted), order, tuple(launches), exact)
 
 
 def lines_near(rows: int, inside: float, length: float, aligned: bool) -> tuple[float, float]:
@@ -265,17 +266,25 @@ def _between(even: Entry, ragged: Entry, side: str) -> Entry:
     return between(even, ragged, (block_m if side == "a" else block_n) / (block_m + block_n))
 
 
+def parts_with_work(k: int, block_k: int, parts: int) -> int:
+    """How many of so many parts of whole blocks of K have any."""
+    steps = max(1, cdiv(k, block_k))
+    return cdiv(steps, cdiv(steps, max(1, min(parts, steps))))
+
+
 def part_launch(
-    entry: Entry, programs: int, k: int, block_k: int, parts: int, read: int, size: int, out_bytes: int
+    entry: Entry, programs: int, k: int, block_k: int, parts: int, read: int, size: int, out_bytes: int, more: int = 4
 ) -> Launch:  # fmt: skip
-    """The launch of a product whose K is cut into parts."""
+    """The launch of a product whose K is cut into parts.
+
+    A kernel of parts that was not counted by itself may have a few registers ``more``, and a core then holds fewer threads.
+    """
     steps = cdiv(cdiv(k, parts), block_k)
     # The last part has what is left.
     mean = cdiv(k, block_k) / parts if parts > 1 else steps
     written = size * (out_bytes if parts == 1 else 4 * parts)
     if parts > 1:
-        # The kernel of parts was not counted by itself: it may have a few registers more, and a core then holds fewer threads.
-        entry = replace(entry, registers=entry.registers + 4)
+        entry = replace(entry, registers=entry.registers + more)
     return Launch(entry, programs * parts, mean, read + written)
 
 

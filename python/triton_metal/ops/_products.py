@@ -204,7 +204,7 @@ def product(
         if plan.sums:
             size = triton.cdiv(plan.items, parts)
         tiles_m, tiles_n = triton.cdiv(plan.m, tile.m), triton.cdiv(plan.n, tile.n)
-        group = _group_of(tiles_m)
+        group = _group_of(tiles_m, tiles_m * tiles_n * parts * plan.matrices)
         found = launch(
             matmul_kernel,
             (tiles_n * group, triton.cdiv(tiles_m, group), parts * plan.matrices),
@@ -242,9 +242,14 @@ def product(
     return add_parts(found[0], outputs, plan.n, activation, ending)
 
 
-def _group_of(tiles_m: int) -> int:
-    """How many rows of tiles are a group: as many that few groups have more rows than there are."""
-    return next(group for group in (8, 4, 2, 1) if -tiles_m % group * 4 <= tiles_m)
+#: Of so many programs a chip has most at once, and neighbours in time say little.
+FEW_PROGRAMS = 512
+
+
+def _group_of(tiles_m: int, programs: int) -> int:
+    """How many rows of tiles are a group: as many that few groups have more rows than there are, and of few programs none."""
+    share = 0 if programs <= FEW_PROGRAMS else tiles_m
+    return next(group for group in (8, 4, 2, 1) if -tiles_m % group * 4 <= share)
 
 
 def _tile_of(plan: Plan, a: Array, b: Array, multiplied: str, out_dtype: str, split_k: int) -> Tile:

@@ -5,9 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
-from ._choices import Config
+from ._choices import MOST_REGISTERS, Config
 from ._family import Candidate, Family, cdiv, parts_up_to
-from ._product_families import ADD_PARTS, between, lines_near, part_launch, share_there, warps_for
+from ._product_families import (
+    ADD_PARTS,
+    between,
+    lines_near,
+    part_launch,
+    parts_with_work,
+    share_there,
+    warps_for,
+)
 
 #: The bytes of a number of each format.
 BYTES = {"e2m1": 0.5, "e4m3": 1.0, "fp16": 2.0, "bf16": 2.0}
@@ -21,7 +29,7 @@ class ScaledProducts(Family):
     """Tiles of scaled products.
 
     A kind is the formats of both operands, or these and "cut", of programs whose tiles have rows that are not there: they read bytes one by
-    one, while those of whole tiles read several at once. Sizes are M, N, K, the bytes of a number of the result, and the parts of K, 0 where these are
+    one, while those of whole tiles read several at once; or "split", of programs that have a part of K. Sizes are M, N, K, the bytes of a number of the result, and the parts of K, 0 where these are
     chosen.
     """
 
@@ -36,7 +44,7 @@ class ScaledProducts(Family):
     def kinds(self) -> Sequence[str]:
         small = ("e2m1", "e4m3")
         pairs = [(a, b) for a in BYTES for b in BYTES if a in small or b in small]
-        return [f"{a}:{b}{form}" for form in ("", " cut") for a, b in pairs]
+        return [f"{a}:{b}{form}" for form in ("", " cut", " split") for a, b in pairs]
 
     def kind(self, a: str, b: str) -> str:
         """The kind of operands in these formats, by what `tl.dot_scaled` calls them."""
@@ -67,18 +75,24 @@ class ScaledProducts(Family):
         read = int(sum(rows * k * (BYTES[form] + _scales(form)) for rows, form in ((m, a), (n, b))))
         result = "float32" if out_bytes == 4 else "float16"
         usual = cdiv(m, 64) * cdiv(n, 64) * 4096
-        cut = {each.config: each for each in self.table[f"{kind} cut"]}
+        cut, split_k = ({each.config: each for each in self.table[f"{kind} {form}"]} for form in ("cut", "split"))  # fmt: skip
         for entry in self.entries(kind):
             block_m, block_n, block_k, warps = entry.config
             programs = cdiv(m, block_m) * cdiv(n, block_n)
             if entry.config in cut:
                 share = 1 - (m // block_m) * (n // block_n) / max(programs, 1)
-                entry = between(entry, cut[entry.config], share)
+                whole = between(entry, cut[entry.config], share)
+            else:
+                whole = entry
             near = _near(kind, sizes, entry.config)
             work = max(programs * block_m * block_n, usual)
             staged = programs * (entry.staged_once + cdiv(k, block_k) * entry.staged_step)
-            for parts in self.parts(m, n, k, split, entry.config):
-                first = part_launch(entry, programs, k, block_k, parts, read, m * n, out_bytes)
+            for wanted in self.parts(m, n, k, split, entry.config):
+                parts = parts_with_work(k, block_k, wanted)
+                found = whole if parts == 1 else split_k.get(entry.config)
+                if found is None or found.registers > MOST_REGISTERS:
+                    continue
+                first = part_launch(found, programs, k, block_k, parts, read, m * n, out_bytes, 0)
                 # What was counted stores numbers of 16 bits.
                 wider = (out_bytes if parts == 1 else 4) / 2
                 launches = [first._replace(near=(near[0] * wider, near[1]))]
@@ -86,7 +100,7 @@ class ScaledProducts(Family):
                     launches.append(ADD_PARTS.launch(result, m * n, parts))
                 order = (parts, work, staged, abs(math.log2(warps / 4)))
                 exact = parts == 1 and not (m % block_m or n % block_n or k % block_k)
-                yield Candidate((*entry.config, parts), order, tuple(launches), exact)
+                yield Candidate((*entry.config, wanted), order, tuple(launches), exact)
 
 
 def _scales(form: str) -> float:

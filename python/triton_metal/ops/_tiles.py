@@ -13,7 +13,7 @@ import triton_metal as triton
 
 from ._arrays import Array
 from ._choices import has_tensor_operations
-from ._product_families import MATMUL, QUANTIZED
+from ._product_families import MATMUL, QUANTIZED, parts_with_work
 from ._row_family import COLUMNS, QUANTIZED_ROWS, ROWS
 from ._scaled_family import SCALED
 
@@ -70,7 +70,7 @@ def matmul_tile(
         programs = batch * triton.cdiv(m, block_m) * triton.cdiv(n, block_n)
         parts = min(items, split_k or max(1, PROGRAMS // max(programs, 1)))
     else:
-        parts = max(1, min(parts, triton.cdiv(k, block_k)))
+        parts = parts_with_work(k, block_k, parts)
     return Tile(block_m, block_n, block_k, warps, parts)
 
 
@@ -134,4 +134,4 @@ def scaled_tile(like: Array, a: str, b: str, out_itemsize: int, m: int, n: int, 
     """The tile of a product whose groups of 32 numbers of K have scales; operands are in the formats `a` and `b`."""
     kind = SCALED.kind(a, b)
     *tile, parts = SCALED.choose(like, kind, m, n, k, out_itemsize, split_k or 0)
-    return Tile(*tile, parts=max(1, min(parts, triton.cdiv(k, tile[2]))))
+    return Tile(*tile, parts=parts_with_work(k, tile[2], parts))
