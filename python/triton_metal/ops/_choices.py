@@ -35,7 +35,7 @@ FORMAT = 1
 FOLDER = Path(__file__).parent / "tables"
 #: Estimates that are at most so many times the least one are equal: of these the one with the least order is taken. What a table
 #: says is exact where all programs and steps are whole; where some are not, it is a few hundredths off, which must be left.
-EQUAL, NEARLY = 1.07, 1.04
+EQUAL, NEARLY = 1.10, 1.04
 #: What a thread of a core of G13 has in registers. With more, it spills, of which the model knows nothing.
 MOST_REGISTERS = 128
 

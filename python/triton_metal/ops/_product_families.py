@@ -199,7 +199,12 @@ class MatrixProducts(Family):
                         ADD_PARTS.launch("int32" if dtype == "int8" and out_bytes == 4 else result, m * n * batch, parts)
                     )  # fmt: skip
                 order = (parts, work, traffic, staged, block_k, abs(math.log2(warps / 4)))
-                exact = even and parts == 1 and not (m % block_m or n % block_n or k % block_k)
+                exact = (
+                    even
+                    and dtype != "float8"
+                    and parts == 1
+                    and not (m % block_m or n % block_n or k % block_k)
+                )
                 yield Candidate((*entry.config, wanted), order, tuple(launches), exact)
 
 

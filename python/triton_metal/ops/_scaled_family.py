@@ -99,8 +99,7 @@ class ScaledProducts(Family):
                 if parts > 1:
                     launches.append(ADD_PARTS.launch(result, m * n, parts))
                 order = (parts, work, staged, abs(math.log2(warps / 4)))
-                exact = parts == 1 and not (m % block_m or n % block_n or k % block_k)
-                yield Candidate((*entry.config, wanted), order, tuple(launches), exact)
+                yield Candidate((*entry.config, wanted), order, tuple(launches))
 
 
 def _scales(form: str) -> float:
