@@ -16,7 +16,7 @@ from triton_metal.ops import _family
 from triton_metal.ops._choices import FOLDER, MOST_REGISTERS, asked, forced, read_table
 from triton_metal.ops._decode_family import DECODE
 from triton_metal.ops._families import FAMILIES
-from triton_metal.ops._product_families import ADD_PARTS, MATMUL, QUANTIZED
+from triton_metal.ops._product_families import ADD_PARTS, MATMUL, QUANTIZED, parts_with_work
 from triton_metal.ops._row_family import QUANTIZED_ROWS
 from triton_metal.ops._scaled_family import SCALED
 from triton_metal.ops._table_counts import coefficients, entry_of
@@ -251,6 +251,12 @@ def test_scaled_products_follow_the_shape() -> None:
     assert SCALED.best(chip, "e2m1:e2m1", (32, 32, 8192, 2, 0))[-1] > 1, "K is split"
     assert SCALED.best(chip, "e2m1:e2m1", (4096, 4096, 4096, 2, 0))[-1] == 1
     assert SCALED.kind("e5m2", "bf16") == "e4m3:bf16"
+
+
+@pytest.mark.parametrize(("k", "wanted", "parts"), [(3520, 16, 14), (64, 8, 1), (1024, 16, 16), (0, 4, 1)])  # fmt: skip
+def test_parts_without_work_are_not_launched(k: int, wanted: int, parts: int) -> None:
+    """55 blocks of 64 in parts of four are 14 parts."""
+    assert parts_with_work(k, 64, wanted) == parts
 
 
 def test_cut_tiles_of_scaled_products_touch_more_lines() -> None:
