@@ -144,6 +144,21 @@ def _of_launch(kernel: str, own: int) -> Callable[[Any], str]:
     return lambda warps: f"{kernel} num_warps {warps or f'{own}, its own'}"
 
 
+Known = tuple[str, tuple[int, ...]]
+
+
+def _asked_of(works: Sequence[Work], questions: Sequence[Known]) -> list[Known | None]:
+    """What each launch asked the table, which knows not all of them: a call may launch a kernel several times."""
+    left = list(questions)
+    found: list[Known | None] = []
+    for work in works:
+        mine = bool(left) and (left[0][0].split()[0], left[0][1][0]) == (work.kernel, work.programs)
+        found.append(left.pop(0) if mine else None)
+    if left:
+        raise RuntimeError(f"questions of no launch: {left}")
+    return found
+
+
 def of_warps(shape: Shape, chips: Sequence[Chip]) -> list[Grid]:
     """The grids of each launch's SIMD-groups: 0 is its own number, without the table.
 
@@ -157,11 +172,10 @@ def of_warps(shape: Shape, chips: Sequence[Chip]) -> list[Grid]:
         counted(shape.call)
     with forced(GROUPS.name, (0,)):
         own = sampled(shape.call)
-    tabled = {kind.split()[0]: (kind, sizes) for name, kind, sizes in questions if name == GROUPS.name}  # fmt: skip
+    tabled = _asked_of(own, [(kind, sizes) for name, kind, sizes in questions if name == GROUPS.name])  # fmt: skip
     default = max(own, key=lambda work: bound(chips[0], work).estimate).threads // 32
     grids, most, least = [], [], 1
-    for work, values in zip(own, each(own), strict=True):
-        known = tabled.get(work.kernel)
+    for work, known, values in zip(own, tabled, each(own), strict=True):
         defaults = [GROUPS.best(chip, *known)[0] if known else 0 for chip in chips]
         grids.append(Grid(defaults, {0: values}, _of_launch(work.kernel, work.threads // 32)))
         most.append(max(GROUPS.grid(*known))[0] if known else 32)

@@ -86,14 +86,16 @@ def test_many_programs_keep_their_own_groups() -> None:
     kind = "softmax_kernel float32 False"
     for chip in CHIPS:
         most = _groups.MANY * chip.cores
-        assert GROUPS.best(chip, kind, (most, 4096, 1, 8 * most * 4096, 0)) == (0,)
-        assert GROUPS.best(chip, kind, (1, 4096, 1, 8 * 4096, 0))[0] >= 16
+        assert GROUPS.best(chip, kind, (most, 4096, 1, 8 * most * 4096, 0, 4096)) == (0,)
+        assert GROUPS.best(chip, kind, (1, 4096, 1, 8 * 4096, 0, 4096))[0] >= 16
 
 
 def test_no_fewer_groups_than_a_launch_names() -> None:
     for chip in CHIPS:
         for programs in (1, 20, 200):
-            found = GROUPS.best(chip, "attention_kernel float32 256", (programs, 128, 40, 1, 8))
+            found = GROUPS.best(
+                chip, "attention_kernel float32 256", (programs, 128, 40, 1, 8, 5120)
+            )
             assert found == (0,) or found[0] > 8
 
 
@@ -102,7 +104,7 @@ def test_a_kind_that_the_table_has_not_keeps_its_own_groups() -> None:
     with asked() as questions:
         ops.sum(x, axis=1)
         ops.sum(x.astype(np.float32), axis=1)
-    assert [kind for _, kind, _ in questions] == ["reduce_kernel float32 rows several"]
+    assert [kind for _, kind, _ in questions] == ["reduce_kernel float32 rows 2 ragged"]
 
 
 def test_the_kernel_configuration_counts_more() -> None:

@@ -16,8 +16,9 @@ from triton_metal.ops import _family
 from triton_metal.ops._choices import FOLDER, MOST_REGISTERS, asked, forced, read_table
 from triton_metal.ops._decode_family import DECODE
 from triton_metal.ops._families import FAMILIES
-from triton_metal.ops._product_families import MATMUL, QUANTIZED
+from triton_metal.ops._product_families import ADD_PARTS, MATMUL, QUANTIZED, parts_with_work
 from triton_metal.ops._row_family import QUANTIZED_ROWS
+from triton_metal.ops._scaled_family import SCALED
 from triton_metal.ops._table_counts import coefficients, entry_of
 
 from kernel_support import ON_STOCK
@@ -53,7 +54,10 @@ RECOUNTED = [
     ("matmul", "float16 nn", (64, 64, 16, 4)),
     ("matmul", "float32 tt ragged", (32, 32, 32, 4)),
     ("matmul", "bfloat16 nt tensor", (64, 64, 32, 4)),
-    ("add_parts", "float16", (1024,)),
+    ("add_parts", "float16", (1024, 8)),
+    ("matmul", "float8 nt", (32, 32, 32, 4)),
+    ("scaled", "fp16:e2m1", (32, 32, 64, 8)),
+    ("scaled", "e4m3:e4m3 cut", (16, 64, 64, 4)),
     ("decode", "float16 128", (1,)),
     ("quantized", "affine4 float16 t", (64, 64, 32, 4)),
     ("quantized_rows", "mxfp4 bfloat16 n", (4,)),
@@ -100,7 +104,7 @@ def test_the_command_keeps_other_kinds(tmp_path: Path, capsys: pytest.CaptureFix
         assert main(arguments) == 0
     written = json.loads((tmp_path / "add_parts.json").read_text())
     assert list(written["kinds"]) == ["float32", "int32"]
-    assert "add_parts int32: 1 configurations" in capsys.readouterr().out
+    assert "add_parts int32: 2 configurations" in capsys.readouterr().out
 
 
 def test_the_command_says_what_is_wrong_before_it_counts(
@@ -123,7 +127,7 @@ def test_the_command_names_the_families(capsys: pytest.CaptureFixture[str]) -> N
     assert main(["tune-ops", "--family", "matmull"]) == 2
     said = capsys.readouterr().err
     assert "matmull" in said
-    assert "add_parts, decode, groups, matmul, quantized, quantized_rows" in said
+    assert "add_parts, decode, groups, matmul, quantized, quantized_rows, scaled" in said
 
 
 def test_choices_for_all_chips() -> None:
@@ -229,6 +233,85 @@ def test_all_groups_give_the_product_of_few_rows(mode: str, bits: int) -> None:
                 x, *parts, transpose=False, group_size=32, bits=bits, mode=mode
             )
         assert np.all(np.abs(found - x @ right) <= 2.0**-20 * (np.abs(x) @ np.abs(right))), config
+
+
+@pytest.mark.parametrize("forms", [("mxfp4", "mxfp4"), (None, "mxfp8")])
+def test_all_configurations_give_the_scaled_product(forms: tuple[str | None, str]) -> None:
+    """Of whole tiles and cut ones, and of parts of K."""
+    rng = np.random.default_rng(0)
+    k, operands, scales, exact = 160, [], [], []
+    for rows, form in zip((40, 72), forms, strict=True):
+        x = rng.standard_normal((rows, k)).astype(np.float16 if form is None else np.float32)
+        if form is None:
+            operands, scales, exact = [*operands, x], [*scales, None], [*exact, x]
+            continue
+        words, scale = ops.quantize(x, mode=form)
+        operands, scales = [*operands, words], [*scales, scale]
+        exact.append(ops.dequantize(words, scale, None, 32, int(form[-1]), form, "float32"))
+    a, b = (each.astype(np.float64) for each in exact)
+    size = np.abs(a) @ np.abs(b).T
+    how = {"a_format": forms[0], "b_format": forms[1], "out_dtype": "float32"}
+    with asked() as questions:
+        ops.scaled_matmul(*operands, *scales, **how)
+    [(name, kind, sizes)] = [each for each in questions if each[0] == "scaled"]
+    assert sizes == (40, 72, k, 4, 0)
+    for config in [*((*each, 1) for each in SCALED.configs(kind)), (32, 32, 64, 4, 2)]:
+        with forced(name, config):
+            found = ops.scaled_matmul(*operands, *scales, **how)
+        assert np.all(np.abs(found - a @ b.T) <= 2.0**-20 * size), config
+
+
+def test_scaled_products_follow_the_shape() -> None:
+    chip = ranking_chip("M2 Ultra")
+    assert SCALED.best(chip, "e2m1:e2m1", (16, 4096, 512, 2, 0))[0] == 16, "rows that are not there"
+    assert SCALED.best(chip, "e2m1:e2m1", (32, 32, 8192, 2, 0))[-1] > 1, "K is split"
+    assert SCALED.best(chip, "e2m1:e2m1", (4096, 4096, 4096, 2, 0))[-1] == 1
+    assert SCALED.kind("e5m2", "bf16") == "e4m3:bf16"
+
+
+@pytest.mark.parametrize(("k", "wanted", "parts"), [(3520, 16, 14), (64, 8, 1), (1024, 16, 16), (0, 4, 1)])  # fmt: skip
+def test_parts_without_work_are_not_launched(k: int, wanted: int, parts: int) -> None:
+    """55 blocks of 64 in parts of four are 14 parts."""
+    assert parts_with_work(k, 64, wanted) == parts
+
+
+def test_cut_tiles_of_scaled_products_touch_more_lines() -> None:
+    """A tile of whose rows some are not there reads its bytes one by one."""
+    whole, cut = (
+        next(
+            each.launches[0].entry
+            for each in SCALED.candidates("fp16:e2m1", (rows, 64, 4096, 2, 1))
+            if each.config == (32, 32, 64, 8, 1)
+        )
+        for rows in (32, 24)
+    )
+    assert cut.step.lines > 1.3 * whole.step.lines
+
+
+@pytest.mark.parametrize("size", [5, 128, 3000, ADD_PARTS.LARGE, ADD_PARTS.LARGE + 77])
+def test_parts_are_added_up_in_both_forms(size: int) -> None:
+    rng = np.random.default_rng(0)
+    a, b = rng.standard_normal((1, 64)), rng.standard_normal((64, size))
+    a, b = a.astype(np.float32), b.astype(np.float32)
+    with asked() as questions:
+        found = ops.matmul(a, b, split_k=2)
+    [(_, kind, sizes)] = [each for each in questions if each[0] == "add_parts"]
+    assert (kind, sizes) == ("float32", (size, 2))
+    for config in ADD_PARTS.configs(kind):
+        with forced("add_parts", config):
+            assert np.array_equal(ops.matmul(a, b, split_k=2), found), config
+    np.testing.assert_allclose(found, a @ b, rtol=1e-4, atol=1e-4)
+
+
+def test_rows_that_are_short_share_lines_of_a_quantised_matrix() -> None:
+    """Rows of 64 bytes lie two in a line, and of 48 rows of a step the third part is not there."""
+    near = [
+        next(iter(QUANTIZED_ROWS.candidates("mxfp8 float16 n", (1, n, k, 1, 32)))).launches[0].near
+        for n, k in ((1024, 64), (64, 64), (1024, 48))
+    ]
+    assert near[0] == pytest.approx((1.0, 1.0))
+    assert near[1][1] < 0.55
+    assert near[2][1] == pytest.approx(0.75)
 
 
 def test_few_rows_of_a_long_matrix_have_more_groups_on_a_larger_chip() -> None:

@@ -79,12 +79,12 @@ class Launch(NamedTuple):
     near: tuple[float, float] = (1.0, 1.0)
 
 
+_NUMBERS = frozenset((int, float))
+
+
 def _numbers(values: Any, count: int) -> bool:
-    return (
-        isinstance(values, list)
-        and len(values) == count
-        and all(isinstance(v, (int, float)) and not isinstance(v, bool) for v in values)
-    )
+    """Whether these are so many numbers; a bool is none."""
+    return isinstance(values, list) and len(values) == count and _NUMBERS.issuperset(map(type, values))  # fmt: skip
 
 
 def read_table(path: Path, family: str, names: Sequence[str], needed: Sequence[str] = ()) -> Table:

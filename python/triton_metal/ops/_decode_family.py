@@ -52,9 +52,10 @@ class Decode(Family):
             kept = rows * parts * (width + 2) * 4
             first = Launch(entries[warps,], rows * parts, cdiv(keys, parts), read + kept)
             written = kept + rows * width * number
-            joined = (rows, parts * int(block), 1, written, groups_to_join(parts, int(block)))
+            least, numbers = groups_to_join(parts, int(block)), parts * int(block)
+            joined = (rows, numbers, 1, written, least, numbers)
             for each in GROUPS.candidates(f"join_kernel {block}", joined):
-                if each.config[0] >= joined[-1]:
+                if each.config[0] >= least:
                     # A step of several SIMD-groups has barriers, of which the model knows nothing.
                     yield Candidate((parts, warps), (warps, parts), (first, *each.launches))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,6 @@ from . import (
     norms,
     quantized,
     reductions,
-    scaled_matmuls,
     scans,
     softmaxes,
     sorts,
@@ -48,12 +47,12 @@ def _rows(call: Call, *lengths: int, count: int = 64) -> Calls:
     return calls
 
 
-def _columns(call: Call, *sizes: tuple[int, int]) -> Calls:
-    """Calls on columns: how many side by side, and their length."""
+def _columns(call: Call, *sizes: tuple[int, int, int]) -> Calls:
+    """Calls on columns: arrays of them, how many side by side, and their length."""
 
     def calls(dtype: str) -> Iterator[Callable[[], Any]]:
-        for inner, length in sizes:
-            x = _zeros(dtype, 16, length, inner)
+        for outer, inner, length in sizes:
+            x = _zeros(dtype, outer, length, inner)
             yield lambda x=x: call(x)
 
     return calls
@@ -126,30 +125,13 @@ def _parts(width: int) -> Calls:
     return calls
 
 
-def _linear_losses(dtype: str) -> Iterator[Callable[[], Any]]:
-    for width in (64, 256):
-        x, w, labels = _zeros(dtype, 64, width), _zeros(dtype, 64, width), np.zeros(64, np.int32)
-        yield lambda x=x, w=w, labels=labels: linear_cross_entropies.linear_cross_entropy(
-            x, w, labels
-        )
-
-
-def _scaled(a_format: str, b_format: str) -> Calls:
-    def calls(_: str) -> Iterator[Callable[[], Any]]:
-        for m in (16, 64):
-            for k in (128, 512):
-                operands, scales = [], []
-                for rows, form in ((m, a_format), (64, b_format)):
-                    each = 2 if form == "mxfp4" else 1
-                    is_float = form == "float16"
-                    operands.append(_zeros(form if is_float else "uint8", rows, k // each))
-                    scales.append(None if is_float else _zeros("uint8", rows, k // 32))
-                forms = {"b_format": b_format}
-                if a_format != "float16":
-                    forms["a_format"] = a_format
-                yield lambda o=operands, s=scales, f=forms: scaled_matmuls.scaled_matmul(
-                    *o, *s, **f
-                )
+def _linear_losses(*widths: int) -> Calls:
+    def calls(dtype: str) -> Iterator[Callable[[], Any]]:
+        for width in widths:
+            x, w, labels = _zeros(dtype, 64, width), _zeros(dtype, 64, width), np.zeros(64, np.int32)  # fmt: skip
+            yield lambda x=x, w=w, labels=labels: linear_cross_entropies.linear_cross_entropy(
+                x, w, labels
+            )
 
     return calls
 
@@ -167,11 +149,6 @@ def _loss_backward(x: np.ndarray) -> Any:
     one, log_sums = np.ones((), np.float32), np.zeros(x.shape[0], np.float32)
     labels = _labels(x)
     return cross_entropies._BACKWARD(one, one.reshape(1), x, labels, log_sums, -100, 0.0, "mean")
-
-
-_SHORT, _LONG = (128, 512, 2048, 8192), (24_576, 65_536)
-
-_SHORT, _LONG = (128, 512, 2048, 8192), (24_576, 65_536)
 
 
 def _both(*calls: Calls) -> Calls:
@@ -196,6 +173,113 @@ def _losses(x: np.ndarray) -> Any:
     return cross_entropies.cross_entropy(x, _labels(x))
 
 
+def _either(name: str, call: Call, even: tuple[int, ...], ragged: tuple[int, ...], count: int = 64) -> dict[str, Calls]:  # fmt: skip
+    """The problems of a kernel of rows that begin at multiples of 16 numbers, and of those that begin anywhere."""
+    return {
+        name: _rows(call, *even, count=count),
+        f"{name} ragged": _rows(call, *ragged, count=count),
+    }
+
+
+#: Lengths that fill their powers of two, and that do not.
+_SHORT, _SHORT_RAGGED = (48, 128, 400, 512, 1104, 2048, 6000, 8192), (53, 121, 402, 1023, 1105, 4001, 8190)  # fmt: skip
+_LONG, _LONG_RAGGED = (24_576, 40_000, 65_536), (24_577, 40_001, 65_535)
+_UNEVEN, _UNEVEN_RAGGED = (304, 656, 1104, 2560, 4800, 9056), (301, 657, 1101, 2500, 4801, 9001)
+
+
+def _short_rows(name: str, call: Call, whole: int) -> dict[str, Calls]:
+    """Rows that fill a power of two, or a part of it."""
+    even = sorted({max(16, whole * share // 4 // 16 * 16) for share in (3, 4)})
+    ragged = (whole // 2 + 1, whole * 5 // 8, whole * 3 // 4 + 1, whole - 1)
+    return _either(name, call, tuple(even), ragged, count=256)
+
+
+def _reductions(name: str, call: Call, whole: int, block: int) -> dict[str, Calls]:
+    """Rows that one program has alone, of several blocks; rows of which it has a few; and those of which it has many."""
+    b = block
+    return {
+        f"{name} rows": _both(
+            _rows(call, b, 4 * b, 10 * b), _rows(call, b - 16, 2 * b - 48, 5 * b + 16, count=32)
+        ),
+        f"{name} rows ragged": _rows(call, b - 13, 2 * b - 47, 5 * b + 3, 10 * b + 1, count=32),
+        f"{name} rows 2": _rows(call, b - 16, b, 2 * b - 48, 4 * b - 16, count=128),
+        f"{name} rows 2 ragged": _rows(call, b - 13, b - 1, 2 * b - 47, 4 * b - 15, count=128),
+        f"{name} rows 4": _both(
+            _rows(call, whole // 2 + 16, whole - 16, whole),
+            _rows(call, b - 16, 2 * b - 48, 4 * b - 16, count=256),
+        ),
+        f"{name} rows 4 ragged": _both(
+            _rows(call, whole // 2 + 3, whole - 21, whole - 5),
+            _rows(call, b - 13, 2 * b - 47, 4 * b - 15, count=256),
+        ),
+        **_short_rows(f"{name} rows 8", call, whole // 2),
+        **_short_rows(f"{name} rows 16", call, whole // 4),
+        **({f"{name} rows many": _rows(call, 16, count=256)} if block > 256 else {}),
+        f"{name} rows many ragged": _rows(call, 3, 4, 6, 11, 13, count=256),
+    }
+
+
+def _whole_rows(name: str, call: Call) -> dict[str, Calls]:
+    """Rows that are held as a whole, alone or several together."""
+    return {
+        f"{name} rows": _rows(call, 272, 512, 1104, 2048, 4000, 4096),
+        f"{name} rows ragged": _rows(call, 301, 511, 1101, 2047, 3001, 4030),
+        f"{name} rows 2": _rows(call, 144, 192, 256),
+        f"{name} rows 2 ragged": _rows(call, 137, 190, 251),
+        f"{name} rows 4": _rows(call, 80, 96, 128),
+        f"{name} rows 4 ragged": _rows(call, 69, 90, 127),
+        **_short_rows(f"{name} rows 8", call, 64),
+        **_short_rows(f"{name} rows 16", call, 32),
+        f"{name} rows many": _rows(call, 16),
+        f"{name} rows many ragged": _rows(call, 3, 4, 6, 11, 13),
+    }
+
+
+def _totals(ragged: bool) -> Calls:
+    """Few long rows, which are scanned in parts."""
+    lengths = (9001, 20_001, 50_001) if ragged else (9008, 20_000, 50_000)
+    return _rows(lambda x: scans.cumsum(x, 1), *lengths, count=2)
+
+
+def _column_reductions(name: str, call: Call, blocks: Sequence[int], join: str = "") -> dict[str, Calls]:  # fmt: skip
+    """Columns of which so many numbers are reduced at once, in one step or, where a tile has no more, in several."""
+    found = {}
+    for block in blocks:
+        lengths = sorted(
+            {block, max(1, block - 1), *((3 * block, 6 * block - 1) if block >= 4 else ())}
+        )
+        for ragged, odd in (("", 0), (" ragged", 3)):
+            # Few columns are shared by more programs.
+            many = [(64, inner) for inner in (32, 48, 80, 144, 176)]
+            few = [(8, inner) for inner in (96, 176, 272)]
+            sizes = [
+                (outer, inner - odd, length) for outer, inner in many + few for length in lengths
+            ]
+            found[f"{name} columns {block}{join}{ragged}"] = _columns(call, *sizes)
+    return found
+
+
+def _sum(x: np.ndarray) -> Any:
+    return reductions.sum(x, 1)
+
+
+def _argmax(x: np.ndarray) -> Any:
+    return scans.argmax(x, 1)
+
+
+def _cumsum(x: np.ndarray) -> Any:
+    return scans.cumsum(x, 1)
+
+
+def _lossy(reduction: str) -> Calls:
+    def calls(_: str) -> Iterator[Callable[[], Any]]:
+        for count in (5, 100, 1000, 1024, 3000):
+            x = _zeros("float32", count, 16)
+            yield lambda x=x: cross_entropies.cross_entropy(x, _labels(x), reduction=reduction)
+
+    return calls
+
+
 #: By the kernel and its kind without the dtype: calls of a dtype whose launches are of this kind.
 PROBLEMS: Mapping[str, Calls] = {
     "activation_kernel": _rows(activations.gelu, 1024),
@@ -203,50 +287,56 @@ PROBLEMS: Mapping[str, Calls] = {
         lambda x: activations._ACTIVATION_BACKWARD(x, x, "gelu"), 1024
     ),
     "gated_kernel": _rows(lambda x: activations.silu_mul(x, x), 1024),
-    "softmax_kernel False": _rows(softmaxes.softmax, *_SHORT),
-    "softmax_kernel True": _rows(softmaxes.log_softmax, *_SHORT),
-    "uneven_softmax_kernel False": _rows(softmaxes.softmax, 300, 1100, 4800),
-    "uneven_softmax_kernel True": _rows(softmaxes.log_softmax, 300, 1100, 4800),
-    "long_softmax_kernel": _rows(softmaxes.softmax, *_LONG),
-    "softmax_backward_kernel": _rows(
-        lambda x: softmaxes._SOFTMAX_BACKWARD(x, x, 1, False), *_SHORT
+    **_either("softmax_kernel False", softmaxes.softmax, _SHORT, (*_SHORT_RAGGED, 230, 15_999)),
+    **_either("softmax_kernel True", softmaxes.log_softmax, _SHORT, (*_SHORT_RAGGED, 230, 15_999)),
+    **_either("uneven_softmax_kernel False", softmaxes.softmax, _UNEVEN, _UNEVEN_RAGGED),
+    **_either("uneven_softmax_kernel True", softmaxes.log_softmax, _UNEVEN, _UNEVEN_RAGGED),
+    **_either("long_softmax_kernel", softmaxes.softmax, _LONG, _LONG_RAGGED),
+    **_either(
+        "softmax_backward_kernel",
+        lambda x: softmaxes._SOFTMAX_BACKWARD(x, x, 1, False),
+        _SHORT,
+        _SHORT_RAGGED,
     ),
-    "norm_kernel True": _rows(norms.layer_norm, *_SHORT),
-    "norm_kernel False": _rows(norms.rms_norm, *_SHORT),
-    "long_norm_kernel": _rows(norms.layer_norm, *_LONG),
-    "norm_backward_kernel": _gradients_of_norms((1, 64), (128, 512, 2048, 4096)),
-    "column_sums_kernel": _gradients_of_norms((64, 1024), (128, 512)),
-    "column_sums_kernel few": _gradients_of_norms((1, 4, 20), (128,)),
-    "row_sums_kernel": _rows(_losses, *_SHORT),
-    "long_row_sums_kernel": _rows(_losses, *_LONG),
-    "cross_entropy_backward_kernel": _rows(_loss_backward, 128, 512, 1024),
-    "tiles_kernel": _linear_losses,
-    "reduce_kernel rows": _rows(lambda x: reductions.sum(x, 1), 500, 1024, 2000, 8192),
-    "reduce_kernel rows several": _both(
-        _rows(lambda x: reductions.sum(x, 1), 120),
-        _rows(lambda x: reductions.sum(x, 1), 500, 900, 2100, count=256),
+    **_either("norm_kernel True", norms.layer_norm, _SHORT, _SHORT_RAGGED),
+    **_either("norm_kernel False", norms.rms_norm, _SHORT, _SHORT_RAGGED),
+    **_either("long_norm_kernel", norms.layer_norm, _LONG, _LONG_RAGGED),
+    "norm_backward_kernel": _gradients_of_norms((1, 64), (128, 272, 512, 1536, 2048, 4096)),
+    "norm_backward_kernel ragged": _gradients_of_norms((1, 64), (121, 339, 511, 1533, 2047, 4001)),
+    "column_sums_kernel": _gradients_of_norms((1, 2, 4, 20, 64, 100, 1024), (128,)),
+    **_either("row_sums_kernel", _losses, _SHORT, _SHORT_RAGGED),
+    **_either("long_row_sums_kernel", _losses, _LONG, _LONG_RAGGED),
+    "reduced_losses_kernel mean": _lossy("mean"),
+    "reduced_losses_kernel sum": _lossy("sum"),
+    **_either(
+        "cross_entropy_backward_kernel",
+        _loss_backward,
+        (128, 400, 512, 1024, 1552),
+        (121, 401, 1023, 1551),
     ),
-    "reduce_kernel rows many": _rows(lambda x: reductions.sum(x, 1), 20, 32, 64),
-    "reduce_kernel columns": _columns(
-        lambda x: reductions.sum(x, 1), (512, 16), (512, 64), (512, 200), (150, 32), (64, 100)
+    "tiles_kernel": _linear_losses(64, 112, 272, 624),
+    "tiles_kernel ragged": _linear_losses(61, 121, 270, 450),
+    **_reductions("reduce_kernel", _sum, 128, 512),
+    **_column_reductions("reduce_kernel", _sum, (2, 4, 8, 16)),
+    **_column_reductions("reduce_kernel", lambda x: reductions.max(x, 1), (2, 4, 8, 16), " max"),
+    **_whole_rows("centred_kernel var", lambda x: reductions.var(x, 1)),
+    **_whole_rows("centred_kernel log", lambda x: reductions.logsumexp(x, 1)),
+    **_reductions("place_kernel", _argmax, 64, 256),
+    **_column_reductions("place_kernel", _argmax, (2, 4, 8)),
+    **_either(
+        "scan_kernel one",
+        _cumsum,
+        (272, 512, 1104, 2048, 3552, 4096),
+        (301, 511, 1101, 2047, 2501, 4030),
     ),
-    "centred_kernel rows": _rows(lambda x: reductions.var(x, 1), 512, 2048, 4096),
-    "centred_kernel rows several": _both(
-        _rows(lambda x: reductions.var(x, 1), 128, 256),
-        _rows(lambda x: reductions.logsumexp(x, 1), 128, 256),
-    ),
-    "centred_kernel rows many": _both(
-        _rows(lambda x: reductions.var(x, 1), 32, 64),
-        _rows(lambda x: reductions.logsumexp(x, 1), 32, 64),
-    ),
-    "place_kernel rows": _rows(lambda x: scans.argmax(x, 1), 500, 1024, 4096),
-    "place_kernel rows several": _both(
-        _rows(lambda x: scans.argmax(x, 1), 64),
-        _rows(lambda x: scans.argmax(x, 1), 500, 900, count=256),
-    ),
-    "place_kernel rows many": _rows(lambda x: scans.argmax(x, 1), 16, 32),
-    "place_kernel columns": _columns(lambda x: scans.argmax(x, 1), (512, 16), (512, 64), (64, 100)),
-    "scan_kernel": _rows(lambda x: scans.cumsum(x, 1), 128, 512, 2048, 8192),
+    **_either("scan_kernel one 2", _cumsum, (144, 192, 256), (137, 190, 251)),
+    **_either("scan_kernel one 4", _cumsum, (80, 96, 128), (69, 90, 127)),
+    **_short_rows("scan_kernel one 8", _cumsum, 64),
+    **_short_rows("scan_kernel one 16", _cumsum, 32),
+    **_either("scan_kernel one many", _cumsum, (16,), (3, 4, 6, 11, 13)),
+    **_either("scan_kernel walk", _cumsum, (4112, 8192, 12_000), (4101, 8190, 12_001)),
+    "scan_kernel totals": _totals(False),
+    "scan_kernel totals ragged": _totals(True),
     "sort_kernel": _rows(lambda x: sorts.sort(x, 1), 32, 128, 512, 2048),
     "sort_kernel some": _both(
         _rows(lambda x: sorts.topk(x, 8, axis=1), 64, 512, 2048),
@@ -274,7 +364,4 @@ PROBLEMS: Mapping[str, Calls] = {
     "attention_kernel 128": _attention(128),
     "attention_kernel 256": _attention(256),
     **{f"join_kernel {width}": _parts(width) for width in (16, 32, 64, 128, 256)},
-    "scaled_matmul_kernel e2m1:e2m1": _scaled("mxfp4", "mxfp4"),
-    "scaled_matmul_kernel e4m3:e4m3": _scaled("mxfp8", "mxfp8"),
-    "scaled_matmul_kernel fp16:e2m1": _scaled("float16", "mxfp4"),
 }

@@ -20,8 +20,9 @@ from ._choices import MOST_REGISTERS, Config, Entry, Launch, seconds
 from ._family import Candidate, Family
 
 WARPS = (1, 2, 4, 8, 16, 32)
-#: What coefficients are of: a program, a number, a step. Of a kernel whose tiles are alike a step is so many numbers.
-TERMS = ("once", "number", "step")
+#: What coefficients are of: a program, a place of its tile in each step, a step, and a number that is there. Of a kernel whose tiles
+#: are alike a step is so many places, and where these are whole all numbers are there.
+TERMS = ("once", "place", "step", "number")
 #: With so many programs for each core, the compiler's choice or the kernel's own stands. The compiler chooses for fewer.
 MANY, MANY_OF_COMPILER = 32, 8
 #: Estimates that are at most so many times the least one are equal: of these a launch's own stands, else the nearest to it.
@@ -30,13 +31,15 @@ EQUAL = 1.04
 
 class Seen(NamedTuple):
     """What a launch's arguments say: the dtype of its numbers and what else tells its kind, the numbers of a program's tile, the
-    steps of a program (0: as many as it takes to read an array), and the bytes that are read.
+    steps of a program (0: as many as it takes to read an array), the bytes that are read, and the numbers of a program that are there
+    (0: all of its tiles').
     """
 
     kind: str
     tile: int
     steps: int
     read: int
+    there: int = 0
 
 
 #: A launch that no table knows.
@@ -61,8 +64,13 @@ def _bytes(x: Array) -> int:
     return size_of(tuple(x.shape)) * item_size(_name(x))
 
 
-def _rows(array: str, constant: str = "") -> Reader:
-    """Programs that share the numbers of an array; the values of a constant are kinds apart."""
+def _form(kind: str, length: int) -> str:
+    """A kind of rows of this length. Rows that begin anywhere are read in smaller pieces than those at multiples of 16 numbers."""
+    return f"{kind} ragged" if length % 16 else kind
+
+
+def _rows(array: str, constant: str = "", length: str = "") -> Reader:
+    """Programs that share the numbers of an array; the values of a constant are kinds apart, and rows whose `length` is ragged."""
 
     def read(arguments: Arguments, grid: Sequence[int]) -> Seen:
         x = arguments[array]
@@ -74,24 +82,60 @@ def _rows(array: str, constant: str = "") -> Reader:
             tile = arguments["UNIT"] * sum(arguments["WIDTHS"])
         else:
             tile *= arguments.get("ROWS", 1)
-        count = size_of(tuple(x.shape))
-        return Seen(kind, tile, -(-count // (math.prod(grid) * tile)), count * item_size(dtype))
+        if length:
+            kind = _form(kind, arguments[length])
+        count, programs = size_of(tuple(x.shape)), math.prod(grid)
+        steps = -(-count // (programs * tile))
+        return Seen(kind, tile, steps, count * item_size(dtype), -(-count // programs))
 
     return read
 
 
+def _several(kind: str, rows: int) -> str:
+    """A kind of programs of so many rows: what is reduced of each, and where each begins, is done for several at once."""
+    return kind if rows == 1 else f"{kind} {rows}" if rows <= 16 else f"{kind} many"
+
+
 def _reduced(arguments: Arguments, grid: Sequence[int]) -> Seen:
-    """Reductions: several rows of a tile are reduced side by side."""
+    """Reductions: rows of a tile are reduced side by side, and so many numbers of columns at once."""
     found = _rows("x_ptr", "FORM")(arguments, grid)
-    if not found.kind.endswith(" rows") or arguments["ROWS"] == 1:
-        return found
-    return found._replace(kind=found.kind + (" several" if arguments["ROWS"] <= 4 else " many"))
+    if arguments["FORM"] != "columns":
+        kind = _several(found.kind, arguments["ROWS"])
+        return found._replace(kind=_form(kind, arguments["length"]))
+    # A comparison is more than a sum.
+    join = " max" if arguments.get("JOIN") in ("max", "min") else ""
+    kind = f"{found.kind} {arguments['BLOCK']}{join}"
+    return found._replace(kind=_form(kind, arguments["inner"]))
+
+
+def _centred(arguments: Arguments, grid: Sequence[int]) -> Seen:
+    """The logarithm of a sum of exponentials, or a variance."""
+    found = _reduced(arguments, grid)
+    dtype, *words = found.kind.split()
+    end = "log" if arguments["END"] == "log" else "var"
+    return found._replace(kind=" ".join([dtype, end, *words]))
+
+
+def _scanned(arguments: Arguments, grid: Sequence[int]) -> Seen:
+    """Rows of one block, or walked over in blocks, of which a program may have several."""
+    found = _rows("x_ptr")(arguments, grid)
+    form = "one" if arguments["SINGLE"] else "totals" if arguments["TOTALS"] else "walk"
+    kind = _several(f"{found.kind} {form}", arguments["ROWS"])
+    return found._replace(kind=_form(kind, arguments["length"]))
+
+
+def _losses(arguments: Arguments, grid: Sequence[int]) -> Seen:
+    """The sum of the losses of all rows, by one program."""
+    count, block = arguments["n_rows"], arguments["BLOCK"]
+    return Seen("mean" if arguments["MEAN"] else "sum", block, -(-count // block), 12 * count, count)  # fmt: skip
 
 
 def _norm_gradients(arguments: Arguments, grid: Sequence[int]) -> Seen:
     x = arguments["x_ptr"]
     steps = -(-arguments["n_rows"] // math.prod(grid))
-    return Seen(_name(x), arguments["BLOCK"], steps, 2 * _bytes(x))
+    columns = arguments["n_cols"]
+    kind = _form(_name(x), columns)
+    return Seen(kind, arguments["BLOCK"], steps, 2 * _bytes(x), steps * columns)
 
 
 def _column_sums(arguments: Arguments, grid: Sequence[int]) -> Seen:
@@ -99,9 +143,9 @@ def _column_sums(arguments: Arguments, grid: Sequence[int]) -> Seen:
     if "BLOCK_COLS" not in arguments:
         return NONE
     rows, block = arguments["n_rows"], arguments["BLOCK_ROWS"]
-    kind = "float32 few" if rows < block else "float32"
-    tile = min(rows, block) * arguments["BLOCK_COLS"]
-    return Seen(kind, tile, -(-rows // block), _bytes(arguments["x_ptr"]))
+    columns = arguments["BLOCK_COLS"]
+    steps = -(-rows // block)
+    return Seen("float32", block * columns, steps, _bytes(arguments["x_ptr"]), rows * columns)
 
 
 def _sorted(arguments: Arguments, grid: Sequence[int]) -> Seen:
@@ -183,14 +227,8 @@ def _logits(arguments: Arguments, grid: Sequence[int]) -> Seen:
     x = arguments["hidden_ptr"]
     tile = arguments["BLOCK_ROWS"] * arguments["BLOCK_CLASSES"]
     steps = -(-arguments["width"] // arguments["BLOCK_K"])
-    return Seen(_name(x), tile, steps, _bytes(x) + _bytes(arguments["weight_ptr"]))
-
-
-def _scaled(arguments: Arguments, grid: Sequence[int]) -> Seen:
-    forms = f"{arguments['A_FORMAT']}:{arguments['B_FORMAT']}"
-    tile = arguments["BLOCK_M"] * arguments["BLOCK_N"]
-    steps = -(-arguments["part_size"] // arguments["BLOCK_K"])
-    return Seen(forms, tile, steps, _bytes(arguments["a_ptr"]) + _bytes(arguments["b_ptr"]))
+    read = _bytes(x) + _bytes(arguments["weight_ptr"])
+    return Seen(_form(_name(x), arguments["width"]), tile, steps, read)
 
 
 DTYPES = ("float32", "float16", "bfloat16")
@@ -201,28 +239,52 @@ def _with(*values: Any) -> tuple[str, ...]:
     return tuple(f"{dtype} {value}" for value in values for dtype in DTYPES)
 
 
-_FORMS = ("rows", "rows several", "rows many", "columns")
+def _both(*kinds: str) -> tuple[str, ...]:
+    """These kinds, of rows that begin at multiples of 16 numbers and anywhere."""
+    return tuple(f"{kind}{form}" for form in ("", " ragged") for kind in kinds)
+
+
+_ROWS = ("", " 2", " 4", " 8", " 16", " many")
+
+
+def _reductions(held: int, *joins: str) -> tuple[str, ...]:
+    """Rows, and columns of which some numbers are reduced at once, by programs that hold so many numbers in all.
+
+    The most of a column are those of 32 side by side, where float32 alone may begin anywhere. More than 16 rows are shorter than
+    a 16th of what is held, and begin at multiples of 16 if that is more than 16.
+    """
+    most = held // 32
+    blocks = [f"columns {1 << i}{join}" for join in joins for i in range(1, most.bit_length() - 1)]
+    whole = [f"{dtype} columns {most}{join}" for join in joins for dtype in DTYPES]
+    rows = _with(*(f"rows{form}" for form in _ROWS), *blocks)
+    every = (*_both(*rows, *(kind for kind in whole if "32" in kind)), *(kind for kind in whole if "32" not in kind))  # fmt: skip
+    return tuple(kind for kind in every if held > 256 or not kind.endswith(" many"))
+
+
+_CENTRED = tuple(f"{end} rows{form}" for end in ("var", "log") for form in _ROWS)
+_SCANS = (*(f"one{form}" for form in _ROWS), "walk", "totals")
 #: The kernels with a table: how their launches are read, and which kinds the table has.
 KERNELS: Mapping[str, tuple[Reader, tuple[str, ...]]] = {
     "activation_kernel": (_rows("x_ptr"), DTYPES),
     "activation_backward_kernel": (_rows("x_ptr"), DTYPES),
     "gated_kernel": (_rows("gate_ptr"), DTYPES),
-    "softmax_kernel": (_rows("x_ptr", "LOG"), _with(False, True)),
-    "uneven_softmax_kernel": (_rows("x_ptr", "LOG"), _with(False, True)),
-    "long_softmax_kernel": (_rows("x_ptr"), DTYPES),
-    "softmax_backward_kernel": (_rows("y_ptr"), DTYPES),
-    "norm_kernel": (_rows("x_ptr", "CENTRE"), _with(False, True)),
-    "long_norm_kernel": (_rows("x_ptr"), DTYPES),
-    "norm_backward_kernel": (_norm_gradients, DTYPES),
-    "column_sums_kernel": (_column_sums, ("float32", "float32 few")),
-    "row_sums_kernel": (_rows("logits_ptr"), DTYPES),
-    "long_row_sums_kernel": (_rows("logits_ptr"), DTYPES),
-    "cross_entropy_backward_kernel": (_rows("logits_ptr"), DTYPES),
-    "tiles_kernel": (_logits, DTYPES),
-    "reduce_kernel": (_reduced, _with(*_FORMS)),
-    "centred_kernel": (_reduced, _with(*_FORMS[:3])),
-    "place_kernel": (_reduced, _with(*_FORMS)),
-    "scan_kernel": (_rows("x_ptr"), DTYPES),
+    "softmax_kernel": (_rows("x_ptr", "LOG", "length"), _both(*_with(False, True))),
+    "uneven_softmax_kernel": (_rows("x_ptr", "LOG", "length"), _both(*_with(False, True))),
+    "long_softmax_kernel": (_rows("x_ptr", "", "length"), _both(*DTYPES)),
+    "softmax_backward_kernel": (_rows("y_ptr", "", "length"), _both(*DTYPES)),
+    "norm_kernel": (_rows("x_ptr", "CENTRE", "n_cols"), _both(*_with(False, True))),
+    "long_norm_kernel": (_rows("x_ptr", "", "n_cols"), _both(*DTYPES)),
+    "norm_backward_kernel": (_norm_gradients, _both(*DTYPES)),
+    "column_sums_kernel": (_column_sums, ("float32",)),
+    "row_sums_kernel": (_rows("logits_ptr", "", "classes"), _both(*DTYPES)),
+    "long_row_sums_kernel": (_rows("logits_ptr", "", "classes"), _both(*DTYPES)),
+    "reduced_losses_kernel": (_losses, ("mean", "sum")),
+    "cross_entropy_backward_kernel": (_rows("logits_ptr", "", "classes"), _both(*DTYPES)),
+    "tiles_kernel": (_logits, _both(*DTYPES)),
+    "reduce_kernel": (_reduced, _reductions(512, "", " max")),
+    "centred_kernel": (_centred, _both(*_with(*_CENTRED))),
+    "place_kernel": (_reduced, _reductions(256, "")),
+    "scan_kernel": (_scanned, _both(*_with(*_SCANS))),
     "sort_kernel": (_sorted, (*DTYPES, *_with("some"))),
     "take_kernel": (_taken, _with("False even", "False ragged")),
     "vector_along_rows_kernel": (_vector, _with("even", "ragged")),
@@ -236,19 +298,18 @@ KERNELS: Mapping[str, tuple[Reader, tuple[str, ...]]] = {
     "filter_gradient_kernel": (_filter_gradient, _with("tile", "flat")),
     "attention_kernel": (_attention, _with("32", "64", "64+", "128", "256")),
     "join_kernel": (_joined, ("16", "32", "64", "128", "256")),
-    "scaled_matmul_kernel": (_scaled, ("e2m1:e2m1", "e4m3:e4m3", "fp16:e2m1")),
 }
 #: Those on simdgroup matrices.
 PRODUCTS = frozenset(
     name
     for name, (reader, _) in KERNELS.items()
-    if reader in (_logits, _convolved, _filter_gradient, _attention, _scaled)
+    if reader in (_logits, _convolved, _filter_gradient, _attention)
 )
 
 
-def weights(tile: int, steps: int) -> tuple[float, ...]:
+def weights(tile: int, steps: int, there: int) -> tuple[float, ...]:
     """How many of each of the TERMS a program has."""
-    return (1.0, float(tile * steps), float(steps))
+    return (1.0, float(tile * steps), float(steps), float(there))
 
 
 def question_of(
@@ -256,23 +317,26 @@ def question_of(
 ) -> tuple[str, tuple[int, ...]] | None:
     """The kind and the sizes of a launch; None if it is not one of the table's.
 
-    Sizes are programs, the numbers of a tile, the steps of a program, the bytes that the launch reads and writes in all, and
-    the SIMD-groups that it names, 0 where it names none.
+    Sizes are programs, the numbers of a tile, the steps of a program, the bytes that the launch reads and writes in all,
+    the SIMD-groups that it names, 0 where it names none, and the numbers of a program that are there.
     """
     reader, kinds = KERNELS[kernel.name]
     seen = reader(arguments, grid)
     if seen.kind not in kinds:
         return None
     named = arguments.get("num_warps") or 0
-    sizes = (math.prod(grid), seen.tile, max(1, seen.steps), seen.read + outputs, named)
+    steps = max(1, seen.steps)
+    there = min(seen.there or seen.tile * steps, seen.tile * steps)
+    sizes = (math.prod(grid), seen.tile, steps, seen.read + outputs, named, there)
     return f"{kernel.name} {seen.kind}", sizes
 
 
 class Groups(Family):
     """SIMD-groups of kernels of `KERNELS`. A kind is the kernel's name and what `KERNELS` reads; sizes are those of `question_of`.
 
-    Entries (SIMD-groups, 0) have in ``once`` what a program does, in ``step`` what it does of each number, and in ``staged_step`` the
-    registers for each number of a thread. Entries (SIMD-groups, 1), where tiles of a kind differ, have in ``once`` what a step does.
+    Entries (SIMD-groups, 0) have in ``once`` what a program does, in ``step`` what it does of each place of its tiles, and in
+    ``staged_step`` the registers for each place of a thread. Entries (SIMD-groups, 1), where launches of a kind differ, have in ``once``
+    what a step does, and in ``step`` what a program does of each number that is there.
     """
 
     name = "groups"
@@ -294,15 +358,15 @@ class Groups(Family):
         least = 64 if kind.split()[0] in PRODUCTS else 32
         return [(warps,) for warps in WARPS if warps == 1 or least * warps <= sizes[1]]
 
-    def entry(self, kind: str, warps: int, tile: int, steps: int) -> Entry:
-        """What a program of so many SIMD-groups, numbers of a tile and steps does."""
-        key = (kind, warps, tile, steps)
+    def entry(self, kind: str, warps: int, tile: int, steps: int, there: int) -> Entry:
+        """What a program of so many SIMD-groups, places of a tile, steps and numbers that are there does."""
+        key = (kind, warps, tile, steps, there)
         found = self._entries.get(key)
         if found is None:
             parts = {each.config: each for each in self.table[kind]}
-            own, of_steps = parts[warps, 0], parts.get((warps, 1))
-            terms = (own.once, own.step, of_steps.once if of_steps else Sums())
-            of_terms = weights(tile, steps)
+            own, more = parts[warps, 0], parts.get((warps, 1))
+            terms = (own.once, own.step, *((more.once, more.step) if more else (Sums(), Sums())))
+            of_terms = weights(tile, steps, there)
             sums = Sums(
                 *(
                     max(0.0, math.fsum(w * v for w, v in zip(of_terms, values, strict=True)))
@@ -310,18 +374,19 @@ class Groups(Family):
                 )
             )
             registers = own.registers + tile / (32 * warps) * own.staged_step
-            found = Entry((warps,), 32 * warps, registers, 0, False, False, 0.0, 0.0, sums, Sums())
+            held = own.threadgroup_bytes
+            found = Entry((warps,), 32 * warps, registers, held, False, False, 0, 0, sums, Sums())
             if len(self._entries) > 1 << 12:
                 self._entries.clear()
             self._entries[key] = found
         return found
 
     def candidates(self, kind: str, sizes: tuple[int, ...]) -> Iterator[Candidate]:
-        programs, tile, steps, memory, _ = sizes
+        programs, tile, steps, memory, _, there = sizes
         # There are no counts of what cannot hold its numbers.
         known = {each.config[0] for each in self.table[kind]}
         grid = [w for (w,) in self.grid(kind, sizes) if w in known] or [min(known)]
-        every = [self.entry(kind, warps, tile, steps) for warps in grid]
+        every = [self.entry(kind, warps, tile, steps, there) for warps in grid]
         for entry in [e for e in every if e.registers <= MOST_REGISTERS] or every[-1:]:
             (warps,) = entry.config
             launch = Launch(entry, programs, 0, memory)
@@ -329,10 +394,10 @@ class Groups(Family):
 
     def own(self, chip: Chip, kind: str, sizes: tuple[int, ...]) -> int:
         """The SIMD-groups that a launch has without this family: those that it names, or nearly those that the compiler chooses."""
-        _, *rest, named = sizes
+        named = sizes[4]
         if named:
             return named
-        many = (MANY_OF_COMPILER * chip.cores, *rest, named)
+        many = (MANY_OF_COMPILER * chip.cores, *sizes[1:])
         found = self._estimates(chip, kind, many)
         least = min(found.values())
         return min(
@@ -354,10 +419,10 @@ class Groups(Family):
             found = self._estimates(chip, kind, sizes)
             least, own = min(found.values()), self.own(chip, kind, sizes)
             # Fewer than a launch names may not hold what its threads have.
-            near = [w for w in found if w >= sizes[-1] and found[w] <= EQUAL * least] or [own]
+            near = [w for w in found if w >= sizes[4] and found[w] <= EQUAL * least] or [own]
             best = min(near, key=lambda warps: abs(math.log2(warps / own)))
             # What the compiler chooses is only nearly known.
-            known = (0 if best == sizes[-1] else best,)
+            known = (0 if best == sizes[4] else best,)
             self.keep(key, known)
         return known
 

@@ -178,10 +178,11 @@ def matmul_kernel(
 @triton.jit
 def add_parts_kernel(
     parts_ptr, bias_ptr, row_scale_ptr, column_scale_ptr, c_ptr, z_ptr, parts, size, N,
-    ACTIVATION: tl.constexpr, BLOCK: tl.constexpr,
+    ACTIVATION: tl.constexpr, WIDE: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
     """The sum of `parts` arrays of `size` numbers, finished as a product is."""
-    at = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
+    program = tl.program_id(0).to(tl.int64) if WIDE else tl.program_id(0)
+    at = program * BLOCK + tl.arange(0, BLOCK)
     inside = at < size
     total = tl.zeros((BLOCK,), parts_ptr.dtype.element_ty)
     for _ in range(parts):

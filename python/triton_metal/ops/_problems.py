@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from . import attentions, matmuls, quantized
+from . import attentions, matmuls, quantized, scaled_matmuls
 from ._choices import Config, forced
 
 #: The kernel's name, what is to be chosen for the launch, and the call.
@@ -41,6 +41,14 @@ def _matmul(kind: str, config: Config, steps: int) -> Problem:
     # The first of several tiles is a whole one.
     odd = 3 if "ragged" in more else 0
     m, n, k = 2 * block_m + odd, 2 * block_n + odd, steps * block_k - odd
+    if dtype == "float8":
+        x, w = operand(m, k, "n", "uint8", bool(odd)), operand(n, k, "n", "uint8", bool(odd))
+        forms = {"a_format": "e4m3", "b_format": "e4m3"}
+        return (
+            "matmul_kernel",
+            (*config, 1),
+            lambda: scaled_matmuls.scaled_matmul(x, w, split_k=1, **forms),
+        )
     a, b = operand(m, k, ways[0], dtype, bool(odd)), operand(k, n, ways[1], dtype, bool(odd))
     precision = "tf32" if "tensor" in more and dtype == "float32" else None
     return (
@@ -97,10 +105,39 @@ def _quantized_rows(kind: str, config: Config, steps: int) -> Problem:
     return "vector_times_kernel", config, call
 
 
+#: The dtype of a format's arrays, its name for an operand of numbers with scales, and the numbers of an element of the array.
+_FORMATS = {
+    "e2m1": ("uint8", "mxfp4", 2), "e4m3": ("uint8", "mxfp8", 1), "fp16": ("float16", None, 1), "bf16": ("bfloat16", None, 1),
+}  # fmt: skip
+
+
+def _scaled(kind: str, config: Config, steps: int) -> Problem:
+    block_m, block_n, block_k, _ = config
+    pair, *variant = kind.split()
+    parts = 2 if variant == ["split"] else 1
+    # The only tile has rows that are not there, or the first of several is whole.
+    rows_of_a = block_m * 3 // 4 if variant == ["cut"] else 2 * block_m
+    k = parts * steps * block_k
+    operands, scales, forms = [], [], []
+    for rows, form in zip((rows_of_a, 2 * block_n), pair.split(":"), strict=True):
+        dtype, name, each = _FORMATS[form]
+        operands.append(np.zeros((rows, k // each), numpy_dtype(dtype)))
+        scales.append(None if name is None else np.zeros((rows, k // 32), np.uint8))
+        forms.append(name)
+    return (
+        "scaled_matmul_kernel",
+        (*config, parts),
+        lambda: scaled_matmuls.scaled_matmul(
+            *operands, *scales, a_format=forms[0], b_format=forms[1], split_k=parts
+        ),
+    )
+
+
 PROBLEMS: dict[str, Callable[[str, Config, int], Problem]] = {
     "add_parts": _add_parts,
     "decode": _decode,
     "matmul": _matmul,
     "quantized": _quantized,
     "quantized_rows": _quantized_rows,
+    "scaled": _scaled,
 }

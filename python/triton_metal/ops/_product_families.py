@@ -13,35 +13,47 @@ from ._family import Candidate, Family, cdiv, parts_up_to
 
 
 class AddParts(Family):
-    """The launch that adds up parts of a product. It has one configuration, whose counts other families need."""
+    """The launch that adds up parts of a product, whose counts other families need. A thread has one number of a small result, which
+    is there sooner, and four neighbours of a large one.
+    """
 
     name = "add_parts"
-    names = choice = ("BLOCK",)
+    names = choice = ("BLOCK", "num_warps")
+    #: From so many numbers on a result is large.
+    LARGE = 1 << 18
 
     def kinds(self) -> Sequence[str]:
         return ("float32", "float16", "bfloat16", "int32")
 
+    def kind(self, dtype: str) -> str:
+        """The kind of a result of this dtype; integers are as int32."""
+        return dtype if dtype in self.kinds() else "int32"
+
     def configs(self, kind: str) -> Sequence[Config]:
-        return ((1024,),)
+        return ((128, 4), (1024, 8))
+
+    def config(self, size: int) -> Config:
+        """That of a result of so many numbers."""
+        return self.configs("")[size >= self.LARGE]
 
     def candidates(self, kind: str, sizes: tuple[int, ...]) -> Iterator[Candidate]:
         size, parts = sizes
-        yield Candidate((1024,), (), (self.launch(kind, size, parts),))
+        yield Candidate(self.config(size), (), (self.launch(kind, size, parts),))
 
     def launch(self, kind: str, size: int, parts: int) -> Launch:
         """The launch for so many numbers."""
-        itemsize = 2 if "16" in kind else 4
-        (entry,) = self.table[kind]
-        return Launch(entry, cdiv(size, 1024), parts, size * (4 * parts + itemsize))
+        itemsize, config = 2 if "16" in kind else 4, self.config(size)
+        entry = next(each for each in self.table[kind] if each.config == config)
+        return Launch(entry, cdiv(size, config[0]), parts, size * (4 * parts + itemsize))
 
 
 ADD_PARTS = AddParts()
 
 #: The bytes of a number.
-BYTES = {"int8": 1, "float16": 2, "bfloat16": 2, "float32": 4}
+BYTES = {"int8": 1, "float8": 1, "float16": 2, "bfloat16": 2, "float32": 4}
 
 
-def _warps(area: int, least: int, most: int) -> list[int]:
+def warps_for(area: int, least: int, most: int) -> list[int]:
     """SIMD-groups for a tile of so many numbers, of which each has from ``least`` to ``most``."""
     return [warps for warps in (1, 2, 4, 8, 16) if least <= area // warps <= most]
 
@@ -58,7 +70,7 @@ _TILES = (
 class MatrixProducts(Family):
     """Matrix products of numbers of all dtypes.
 
-    A kind is the dtype that is multiplied, how both operands lie ("n" along their rows, "t" along their columns), "ragged" if
+    A kind is the dtype that is multiplied ("float8" for two operands of bytes, which become float16), how both operands lie ("n" along their rows, "t" along their columns), "ragged" if
     their rows (columns) do not begin at multiples of 16 numbers, and "tensor" on tensor operations. Sizes are
     M, N, K, matrices, the bytes of a number of each operand and of the result, and the parts of K, 0 where these are chosen.
     """
@@ -82,10 +94,16 @@ class MatrixProducts(Family):
             for b in "nt"
             for ragged in ("", " ragged")
         ]
+        plain += ["float8 nt", "float8 nt ragged"]
         return [*plain, *(f"{kind} tensor" for kind in plain if "ragged" not in kind)]
 
     def kind(self, dtype: str, a: str, b: str, ragged: tuple[bool, bool], tensor: bool) -> str:
-        """The kind of these operands; ``ragged`` says which are. The table has those of both or none, "ragged a" follows from these."""
+        """The kind of these operands; ``ragged`` says which are. The table has those of both or none, "ragged a" follows from these.
+
+        Bytes that become float16 are "float8" where both lie along K, as a linear layer's do, else as float16.
+        """
+        if dtype == "float8" and a + b != "nt":
+            dtype = "float16"
         suffix = ("", " ragged b", " ragged a", " ragged")[2 * ragged[0] + ragged[1]]
         return f"{dtype} {a}{b}" + (" tensor" if tensor else suffix)
 
@@ -127,7 +145,7 @@ class MatrixProducts(Family):
         if kind.endswith("tensor"):
             # A SIMD-group has 32x32 or 32x64 numbers, as in MLX's.
             tiles = ((32, 32), (32, 64), (64, 32), (64, 64), (64, 128), (128, 64), (128, 128))
-            groups = {m * n: _warps(m * n, 1024, 2048) for m, n in tiles}
+            groups = {m * n: warps_for(m * n, 1024, 2048) for m, n in tiles}
             deep = [(m, n, 32, w) for m, n in tiles for w in groups[m * n]]
             return [*deep, (64, 64, 16, 4), (64, 64, 64, 4)]
         return [(m, n, k, warps) for m, n, k, choices in _TILES for warps in choices]
@@ -165,23 +183,32 @@ class MatrixProducts(Family):
             work = max(programs * block_m * block_n * cdiv(k, block_k) * block_k, usual_work)
             traffic = max(programs * (block_m + block_n) * k, usual_traffic)
             near = _near(kind.split()[1], sizes, entry.config)
-            for parts in self.parts(m, n, k, batch, split, entry.config):
+            for wanted in self.parts(m, n, k, batch, split, entry.config):
+                parts = parts_with_work(k, block_k, wanted)
                 whole = cdiv(k, parts) % block_k == 0
                 ended = self._with_ends(kind, entry, not whole, n % 16 != 0)
-                first = _part(ended, programs, k, block_k, parts, read, m * n * batch, out_bytes)
+                first = part_launch(
+                    ended, programs, k, block_k, parts, read, m * n * batch, out_bytes
+                )
                 # What was counted stores numbers of the operands' dtype, or int32.
-                wider = (out_bytes if parts == 1 else 4) / (4 if dtype == "int8" else BYTES[dtype])
+                stored = {"int8": 4, "float8": 2}.get(dtype) or BYTES[dtype]
+                wider = (out_bytes if parts == 1 else 4) / stored
                 launches = [first._replace(near=(near[0] * wider, near[1]))]
                 if parts > 1:
                     launches.append(
                         ADD_PARTS.launch("int32" if dtype == "int8" and out_bytes == 4 else result, m * n * batch, parts)
                     )  # fmt: skip
                 order = (parts, work, traffic, staged, block_k, abs(math.log2(warps / 4)))
-                exact = even and parts == 1 and not (m % block_m or n % block_n or k % block_k)
-                yield Candidate((*entry.config, parts), order, tuple(launches), exact)
+                exact = (
+                    even
+                    and dtype != "float8"
+                    and parts == 1
+                    and not (m % block_m or n % block_n or k % block_k)
+                )
+                yield Candidate((*entry.config, wanted), order, tuple(launches), exact)
 
 
-def _lines(rows: int, inside: float, length: float, aligned: bool) -> tuple[float, float]:
+def lines_near(rows: int, inside: float, length: float, aligned: bool) -> tuple[float, float]:
     """The lines of ``rows`` rows of a tile, ``inside`` bytes of each: as they were counted, and where a matrix has rows of ``length``
     bytes, which share lines or begin within them. Rows that are not ``aligned`` were counted as such.
     """
@@ -201,7 +228,7 @@ def _near(ways: str, sizes: tuple[int, ...], config: Config) -> tuple[float, flo
     """
     m, n, k, _, a_bytes, b_bytes, out_bytes, _ = sizes
     block_m, block_n, block_k, _ = config
-    rows_there, columns_there = _there(m, block_m), _there(n, block_n)
+    rows_there, columns_there = share_there(m, block_m), share_there(n, block_n)
     near = far = 0.0
     for way, rows, columns, size, row, column, there, inside_there in (
         (ways[0], block_m, block_k, a_bytes, m, k, rows_there, 1.0),
@@ -210,47 +237,59 @@ def _near(ways: str, sizes: tuple[int, ...], config: Config) -> tuple[float, flo
         length = column
         if way == "t":
             rows, columns, length, there, inside_there = columns, rows, row, inside_there, there
-        counted, found = _lines(rows, columns * size, length * size, length % 16 == 0)
+        counted, found = lines_near(rows, columns * size, length * size, length % 16 == 0)
         far += counted
         # A row of which a part is there has its first line.
         near += found * there * max(inside_there, min(1.0, 128 / (columns * size)))
-    counted, found = _lines(block_m, block_n * out_bytes, n * out_bytes, n % 16 == 0)
+    counted, found = lines_near(block_m, block_n * out_bytes, n * out_bytes, n % 16 == 0)
     found *= rows_there * max(columns_there, min(1.0, 128 / (block_n * out_bytes)))
     return found / counted, near / far
 
 
-def _there(size: int, block: int) -> float:
+def share_there(size: int, block: int) -> float:
     """The share of blocks' rows that there are."""
     return size / (cdiv(size, block) * block) if size else 1.0
+
+
+def between(first: Entry, second: Entry, share: float) -> Entry:
+    """The entry of which the second has this share of what programs do and take."""
+
+    def mean(a: float, b: float) -> float:
+        return a + share * (b - a)
+
+    return replace(
+        second,
+        registers=mean(first.registers, second.registers),
+        once=Sums(*map(mean, first.once, second.once)),
+        step=Sums(*map(mean, first.step, second.step)),
+    )
 
 
 def _between(even: Entry, ragged: Entry, side: str) -> Entry:
     """The entry of operands of which one is ragged: its share of what is loaded."""
     block_m, block_n, *_ = even.config
-    share = (block_m if side == "a" else block_n) / (block_m + block_n)
-
-    def between(a: float, b: float) -> float:
-        return a + share * (b - a)
-
-    return replace(
-        ragged,
-        registers=between(even.registers, ragged.registers),
-        once=Sums(*map(between, even.once, ragged.once)),
-        step=Sums(*map(between, even.step, ragged.step)),
-    )
+    return between(even, ragged, (block_m if side == "a" else block_n) / (block_m + block_n))
 
 
-def _part(
-    entry: Entry, programs: int, k: int, block_k: int, parts: int, read: int, size: int, out_bytes: int
+def parts_with_work(k: int, block_k: int, parts: int) -> int:
+    """How many of so many parts of whole blocks of K have any."""
+    steps = max(1, cdiv(k, block_k))
+    return cdiv(steps, cdiv(steps, max(1, min(parts, steps))))
+
+
+def part_launch(
+    entry: Entry, programs: int, k: int, block_k: int, parts: int, read: int, size: int, out_bytes: int, more: int = 4
 ) -> Launch:  # fmt: skip
-    """The launch of a product whose K is cut into parts."""
+    """The launch of a product whose K is cut into parts.
+
+    A kernel of parts that was not counted by itself may have a few registers ``more``, and a core then holds fewer threads.
+    """
     steps = cdiv(cdiv(k, parts), block_k)
     # The last part has what is left.
     mean = cdiv(k, block_k) / parts if parts > 1 else steps
     written = size * (out_bytes if parts == 1 else 4 * parts)
     if parts > 1:
-        # The kernel of parts was not counted by itself: it may have a few registers more, and a core then holds fewer threads.
-        entry = replace(entry, registers=entry.registers + 4)
+        entry = replace(entry, registers=entry.registers + more)
     return Launch(entry, programs * parts, mean, read + written)
 
 
@@ -335,15 +374,15 @@ class QuantizedProducts(Family):
         rows, columns, length = (block_n, block_k, k) if way == "t" else (block_k, block_n, n)
         near = far = 0.0
         for count, inside, whole, there in (
-            (block_m, block_k * number, k * number, _there(m, block_m)),
+            (block_m, block_k * number, k * number, share_there(m, block_m)),
             (rows, columns * bits / 8, length * bits / 8, 1.0),
             (rows * scales, columns * scale / group, length * scale / group, 1.0),
         ):
-            counted, found = _lines(count, inside, whole, True)
+            counted, found = lines_near(count, inside, whole, True)
             far += counted
             near += found * there
-        counted, found = _lines(block_m, block_n * number, n * number, n % 16 == 0)
-        return found / counted * _there(m, block_m), near / far
+        counted, found = lines_near(block_m, block_n * number, n * number, n % 16 == 0)
+        return found / counted * share_there(m, block_m), near / far
 
 
 QUANTIZED = QuantizedProducts()

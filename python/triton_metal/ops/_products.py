@@ -10,6 +10,7 @@ import triton_metal as triton
 import triton_metal.language as tl
 
 from ._arrays import Array, contiguous, dtype_name, is_torch, is_whole, size_of, strides
+from ._axes import is_wide
 from ._launch import launch
 from ._matrix_kernels import (
     add_parts_kernel,
@@ -18,6 +19,7 @@ from ._matrix_kernels import (
     vector_along_columns_kernel,
     vector_along_rows_kernel,
 )
+from ._product_families import ADD_PARTS
 from ._tiles import Side, Tile, matmul_tile, parts_of, vector_tile
 
 #: How bytes of a format are read. Arrays with dtypes of 8-bit floats are these already.
@@ -202,7 +204,7 @@ def product(
         if plan.sums:
             size = triton.cdiv(plan.items, parts)
         tiles_m, tiles_n = triton.cdiv(plan.m, tile.m), triton.cdiv(plan.n, tile.n)
-        group = _group_of(tiles_m)
+        group = _group_of(tiles_m, tiles_m * tiles_n * parts * plan.matrices)
         found = launch(
             matmul_kernel,
             (tiles_n * group, triton.cdiv(tiles_m, group), parts * plan.matrices),
@@ -240,9 +242,14 @@ def product(
     return add_parts(found[0], outputs, plan.n, activation, ending)
 
 
-def _group_of(tiles_m: int) -> int:
-    """How many rows of tiles are a group: as many that few groups have more rows than there are."""
-    return next(group for group in (8, 4, 2, 1) if -tiles_m % group * 4 <= tiles_m)
+#: Of so many programs a chip has most at once, and neighbours in time say little.
+FEW_PROGRAMS = 512
+
+
+def _group_of(tiles_m: int, programs: int) -> int:
+    """How many rows of tiles are a group: as many that few groups have more rows than there are, and of few programs none."""
+    share = 0 if programs <= FEW_PROGRAMS else tiles_m
+    return next(group for group in (8, 4, 2, 1) if -tiles_m % group * 4 <= share)
 
 
 def _tile_of(plan: Plan, a: Array, b: Array, multiplied: str, out_dtype: str, split_k: int) -> Tile:
@@ -271,9 +278,11 @@ def add_parts(
 ) -> tuple[Array, ...]:
     """The outputs, from sums of parts of them."""
     size = size_of(tuple(parts.shape)[1:])
+    dtype = outputs["c_ptr"][1]
+    block, warps = ADD_PARTS.choose(parts, ADD_PARTS.kind(dtype), size, parts.shape[0])
     return launch(
         add_parts_kernel,
-        (triton.cdiv(size, 1024),),
+        (triton.cdiv(size, block),),
         outputs,
         like=parts,
         parts_ptr=parts,
@@ -281,7 +290,9 @@ def add_parts(
         size=size,
         N=n,
         ACTIVATION=activation,
-        BLOCK=1024,
+        WIDE=is_wide((size,)),
+        BLOCK=block,
+        num_warps=warps,
         **ending,
     )
 

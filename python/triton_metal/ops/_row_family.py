@@ -13,6 +13,8 @@ from ._product_families import BYTES, QUANTIZED, bytes_read
 
 #: The columns of a program, and the rows of the matrix that a SIMD-group has in a step.
 COLUMNS, ROWS = 32, 32
+#: The numbers of a row of the matrix that was counted, and of its groups: of floats, and of integers.
+COUNTED, GROUPS_OF = 1024, (32, 64)
 
 
 class QuantizedRows(Family):
@@ -29,13 +31,31 @@ class QuantizedRows(Family):
         return ((1,), (2,), (4,), (8,), (16,))
 
     def candidates(self, kind: str, sizes: tuple[int, ...]) -> Iterator[Candidate]:
-        m, n, k, batch, _ = sizes
+        m, n, k, batch, group = sizes
         mode, dtype, _ = kind.split()
         memory = bytes_read(mode, dtype, sizes) + batch * m * n * BYTES[dtype]
         for entry in self.entries(kind):
             (warps,) = entry.config
-            launch = Launch(entry, cdiv(n, COLUMNS) * m * batch, cdiv(k, ROWS * warps), memory)
+            programs, steps = cdiv(n, COLUMNS) * m * batch, cdiv(k, ROWS * warps)
+            # Of the last step's rows some are not there, and rows that are short share lines.
+            share = _lines(kind, n, group) / _lines(
+                kind, COUNTED, GROUPS_OF[kind.startswith("affine")]
+            )
+            near = (1.0, share * k / max(steps * ROWS * warps, 1))
+            launch = Launch(entry, programs, steps, memory, near)
             yield Candidate((warps,), (warps,), (launch,))
+
+
+def _lines(kind: str, n: int, group: int) -> float:
+    """Lines of rows of so many numbers that a row's accesses touch: 16 bytes of it at once, and a scale."""
+    mode, dtype, _ = kind.split()
+    bits = 8 if mode in ("affine8", "mxfp8") else 4
+    size = BYTES[dtype] if mode.startswith("affine") else 1
+
+    def share(length: float) -> float:
+        return min(1.0, length / 128)
+
+    return COLUMNS * bits / 128 * share(n * bits / 8) + share(n / group * size)
 
 
 QUANTIZED_ROWS = QuantizedRows()

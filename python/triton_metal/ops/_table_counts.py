@@ -18,7 +18,7 @@ from ..errors import LaunchValueError, TritonError
 from ._choices import Config, Entry, asked, forced
 from ._family import Family
 from ._group_problems import PROBLEMS as GROUP_PROBLEMS
-from ._groups import DTYPES, GROUPS, weights
+from ._groups import DTYPES, GROUPS, PRODUCTS, weights
 from ._launch import turned_grids
 from ._problems import PROBLEMS
 
@@ -91,6 +91,8 @@ def observed(kind: str) -> Iterator[tuple[tuple[int, ...], int, Any]]:
     for call in GROUP_PROBLEMS[own](dtype):
         with forced(GROUPS.name, (0,)), asked() as questions:
             counted(call)
+        # The first row or column alone begins at a line.
+        most = 8 if kind.endswith("ragged") or "columns" in words else 1
         sizes = next((q[2] for q in questions if q[:2] == (GROUPS.name, kind)), None)
         if sizes is None:
             continue
@@ -99,7 +101,7 @@ def observed(kind: str) -> Iterator[tuple[tuple[int, ...], int, Any]]:
                 continue  # more than 64 numbers of a thread
             try:
                 with forced(GROUPS.name, (warps,)), asked() as questions:
-                    works = counted(call)
+                    works = counted(call, most)
             except TritonError:
                 continue
             names = [q[1] for q in questions if q[0] == GROUPS.name]
@@ -114,25 +116,38 @@ def coefficients(kind: str) -> tuple[Entry, ...]:
     found = []
     for warps in dict.fromkeys(warps for _, warps, _ in seen):
         own = [(sizes, work) for sizes, each, work in seen if each == warps]
-        sizes = np.array([each[1:3] for each, _ in own], float)
-        rows = np.array([weights(tile, steps) for tile, steps in sizes])
+        tiles = np.array([sizes[1] for sizes, _ in own], float)
+        rows = np.array([weights(sizes[1], sizes[2], sizes[5]) for sizes, _ in own])
         sums = np.array([np.array(sums_of(work)) / work.programs for _, work in own])
-        several = [len(set(column)) > 1 for column in sizes.T]
-        terms = np.zeros((rows.shape[1], sums.shape[1]))
-        used = [0, *([1] if any(several) else []), *([2] if all(several) else [])]
         # Each launch is to be right in proportion to what it does in all.
         scale = 1.0 / (rows[:, 1:2] + 64.0 * warps)
+        used = _independent(rows * scale)
+        terms = np.zeros((rows.shape[1], sums.shape[1]))
         terms[used] = np.linalg.lstsq(rows[:, used] * scale, sums * scale, rcond=1e-9)[0]
-        each = sizes[:, 0] / (32 * warps)
+        each = tiles / (32 * warps)
         registers = np.array([work.registers for _, work in own], float)
-        slope = max(0.0, np.polyfit(each, registers, 1)[0]) if several[0] else 0.0
+        slope = max(0.0, np.polyfit(each, registers, 1)[0]) if len(set(tiles)) > 1 else 0.0
         base = max(0.0, float(np.mean(registers - slope * each)))
-        once, number, step = (Sums(*map(_rounded, term)) for term in terms)
-        core = (32 * warps, _rounded(base), 0, False, False, 0.0, _rounded(slope))
-        found.append(Entry((warps, 0), *core, once, number))
-        if any(step):
-            found.append(Entry((warps, 1), 32, 0.0, 0, False, False, 0.0, 0.0, step, Sums()))
+        once, place, step, number = (Sums(*map(_rounded, term)) for term in terms)
+        # Of other kernels it is so little that registers alone say how many programs a core holds.
+        shared = kind.split()[0] in PRODUCTS
+        held = max(work.threadgroup_bytes for _, work in own) if shared else 0
+        core = (32 * warps, _rounded(base), held, False, False, 0.0, _rounded(slope))
+        found.append(Entry((warps, 0), *core, once, place))
+        if any(step) or any(number):
+            found.append(Entry((warps, 1), 32, 0.0, 0, False, False, 0.0, 0.0, step, number))
     return tuple(found)
+
+
+def _independent(rows: np.ndarray) -> list[int]:
+    """The terms that do not follow from others in these launches: the first ones that do not."""
+    used: list[int] = []
+    for place in (0, 1, 3, 2):
+        columns = rows[:, [*used, place]]
+        values = np.linalg.svd(columns / np.maximum(np.linalg.norm(columns, axis=0), 1e-30))[1]
+        if len(values) == len(used) + 1 and values[-1] > 1e-3:
+            used.append(place)
+    return used
 
 
 def _rounded(value: float) -> float:

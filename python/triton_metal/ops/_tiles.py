@@ -13,8 +13,9 @@ import triton_metal as triton
 
 from ._arrays import Array
 from ._choices import has_tensor_operations
-from ._product_families import MATMUL, QUANTIZED
+from ._product_families import MATMUL, QUANTIZED, parts_with_work
 from ._row_family import COLUMNS, QUANTIZED_ROWS, ROWS
+from ._scaled_family import SCALED
 
 #: As many programs as keep the cores of a large chip busy; with fewer, K is split.
 PROGRAMS = 64
@@ -59,7 +60,8 @@ def matmul_tile(
 
     Where a result is the sum of ``items`` products, parts are of these, else of K.
     """
-    kind = MATMUL.kind(dtype, a.way, b.way, (a.ragged, b.ragged), has_tensor_operations(like))
+    bytes_of = "float8" if dtype == "float16" and a.itemsize == b.itemsize == 1 else dtype
+    kind = MATMUL.kind(bytes_of, a.way, b.way, (a.ragged, b.ragged), has_tensor_operations(like))
     split = 1 if items > 1 else split_k or 0
     block_m, block_n, block_k, warps, parts = MATMUL.choose(
         like, kind, m, n, k, batch, a.itemsize, b.itemsize, out_itemsize, split
@@ -68,7 +70,7 @@ def matmul_tile(
         programs = batch * triton.cdiv(m, block_m) * triton.cdiv(n, block_n)
         parts = min(items, split_k or max(1, PROGRAMS // max(programs, 1)))
     else:
-        parts = max(1, min(parts, triton.cdiv(k, block_k)))
+        parts = parts_with_work(k, block_k, parts)
     return Tile(block_m, block_n, block_k, warps, parts)
 
 
@@ -128,12 +130,8 @@ def quantized_tile(
     return Tile(*QUANTIZED.choose(like, kind, m, n, k, batch, group))
 
 
-def scaled_tile(m: int, n: int, k: int, split_k: int | None = None) -> Tile:
-    """The tile of a product whose groups of 32 numbers of K have scales."""
-    block_m, block_n, block_k = (
-        max(16, min(64, triton.next_power_of_2(m))),
-        32 if m <= 32 else 64,
-        64,
-    )
-    programs = triton.cdiv(m, block_m) * triton.cdiv(n, block_n)
-    return Tile(block_m, block_n, block_k, parts=parts_of(k, block_k, programs, split_k))
+def scaled_tile(like: Array, a: str, b: str, out_itemsize: int, m: int, n: int, k: int, split_k: int | None = None) -> Tile:  # fmt: skip
+    """The tile of a product whose groups of 32 numbers of K have scales; operands are in the formats `a` and `b`."""
+    kind = SCALED.kind(a, b)
+    *tile, parts = SCALED.choose(like, kind, m, n, k, out_itemsize, split_k or 0)
+    return Tile(*tile, parts=parts_with_work(k, tile[2], parts))

@@ -153,7 +153,8 @@ def _forward(
         for x, f in ((a, a_format), (b, b_format))
     )
     k = b.shape[-1] * (2 if b_format == "mxfp4" else 1)
-    tile = scaled_tile(m, n, k, split_k or None)
+    elements = _ELEMENTS[a_format], _ELEMENTS[b_format]
+    tile = scaled_tile(a, *elements, 4 if out_dtype == "float32" else 2, m, n, k, split_k or None)
     outputs: dict[str, Any] = {"c_ptr": (shape, out_dtype)}
     endings["z_ptr"] = None
     whole = tile.parts == 1
@@ -170,13 +171,14 @@ def _forward(
         N=n,
         K=k,
         part_size=triton.cdiv(triton.cdiv(k, tile.parts), tile.k) * tile.k,
-        A_FORMAT=_ELEMENTS[a_format],
-        B_FORMAT=_ELEMENTS[b_format],
+        A_FORMAT=elements[0],
+        B_FORMAT=elements[1],
         SPLIT=not whole,
         ACTIVATION=activation if whole else "",
         BLOCK_M=tile.m,
         BLOCK_N=tile.n,
         BLOCK_K=tile.k,
+        num_warps=tile.warps,
         **(endings if whole else dict.fromkeys(endings)),
     )
     if whole or not size_of(shape):

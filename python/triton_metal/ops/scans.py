@@ -243,10 +243,13 @@ def _scan(
     outer, length, inner = sizes
     acc = accumulator(dtype)
     if inner > 1:
-        block = min(power_of_two_within(length), 16)
+        # So many results that are stored at once fit into registers.
+        block = min(power_of_two_within(length), 8 if item_size(acc) == 8 else 16)
         kernel, of = column_scan_kernel, walk(sizes, 4, 32)._replace(block=block)
     else:
         block = min(triton.next_power_of_2(max(length, 1)), LONGEST // 4)
+        if length > block and item_size(acc) == 8:
+            block //= 2  # what came before a block of 64 bits must fit beside it
         side = power_of_two_within(min(outer, max(1, 512 // block)))
         kernel, of = scan_kernel, Walk(sizes, block, side, "rows")
     # Few programs leave most of a chip without work, and parts are read twice.
@@ -259,6 +262,10 @@ def _scan(
     }  # fmt: skip
     if inner > 1 or of.block * of.side <= 512:
         common["num_warps"] = 1  # nothing crosses SIMD-groups
+    elif item_size(acc) == 8:
+        common["num_warps"] = min(16, max(1, of.block * of.side // 128))  # with 32, 64 bits spill
+    elif join == "max" and reverse and not common["SINGLE"]:
+        common["num_warps"] = max(1, of.block * of.side // 256)  # 16 numbers of a thread spill
     elif join == "max":
         common["num_warps"] = (
             of.block * of.side // 512
