@@ -278,6 +278,55 @@ def test_products_with_and_without_choices(k: int, stages: int) -> None:
 
 
 @triton.jit
+def seen_products_kernel(
+    a_ptr, b_ptr, out_ptr, bias_ptr, first, K, seen, behind, BIASED: tl.constexpr, BLOCK: tl.constexpr
+):  # fmt: skip
+    m, k = tl.arange(0, BLOCK), tl.arange(0, BLOCK)
+    acc = tl.zeros((BLOCK, BLOCK), tl.float32)
+    for start in range(first, K, BLOCK):
+        at = start + k
+        a = tl.load(a_ptr + m[:, None] * K + at[None, :], mask=at[None, :] < K, other=0.0)
+        b = tl.load(b_ptr + at[:, None] * BLOCK + m[None, :], mask=at[:, None] < K, other=0.0)
+        part = tl.dot(a, b)
+        if BIASED:
+            part += tl.load(bias_ptr + at, mask=at < K, other=0.0)[None, :]
+        part = tl.where((at[None, :] < K) & (at[None, :] <= m[:, None] + seen), part, 0.0)
+        if behind < 0:
+            part = tl.where(at[None, :] >= m[:, None] + behind + K, part, -1.0)
+        acc += part
+    tl.store(out_ptr + m[:, None] * BLOCK + m[None, :], acc)
+
+
+# What a choice sees ends before, within, at and behind the loads' own bound, and at the ends of 32 bits.
+@pytest.mark.parametrize("seen", [-(2**31), -40, -1, 0, 31, 32, 50, 2**31 - 32])
+@pytest.mark.parametrize("biased", [False, True])
+@pytest.mark.parametrize(("first", "k"), [(0, 64), (0, 70), (0, 20), (32, 100), (5, 100), (96, 64)])
+def test_loads_and_choices_of_products_with_bounds_of_their_own(
+    first: int, k: int, biased: bool, seen: int
+) -> None:
+    rng = np.random.default_rng(k + seen % 97)
+    a = rng.integers(-3, 4, (32, k)).astype(np.float16)
+    b = rng.integers(-3, 4, (k, 32)).astype(np.float16)
+    bias = rng.integers(-3, 4, k).astype(np.float32)
+    rows = np.arange(32)
+    for behind in (0, -40):
+        out = np.full((32, 32), np.nan, np.float32)
+        seen_products_kernel[(1,)](a, b, out, bias, first, k, seen, behind, BIASED=biased, BLOCK=32)
+        expected = np.zeros((32, 32), np.float32)
+        for start in range(first, k, 32):
+            at = start + np.arange(32)
+            here = at < k
+            part = a[:, start : start + 32].astype(np.float32) @ b[start : start + 32]
+            if biased:
+                part += np.where(here, bias[np.minimum(at, k - 1)], 0)
+            part = np.where(here & (at <= rows[:, None] + seen), part, 0)
+            if behind < 0:
+                part = np.where(at >= rows[:, None] + behind + k, part, -1)
+            expected += part
+        np.testing.assert_array_equal(out, expected)
+
+
+@triton.jit
 def rows_kernel(x_ptr, out_ptr, n, MASKED: tl.constexpr, BLOCK: tl.constexpr):
     pid = tl.program_id(0)
     offs = tl.arange(0, BLOCK)
