@@ -128,7 +128,7 @@ def test_a_traceback_is_the_one_that_python_prints(tmp_path: Path, text: str) ->
 @pytest.mark.parametrize(
     ("arguments", "status", "words"),
     [
-        (["absent.py"], 2, ["can't open file", "absent.py", "report, shim and tutorial"]),
+        (["absent.py"], 2, ["can't open file", "absent.py", "report, shim, tune-ops and tutorial"]),
         (["deep/absent.py"], 2, ["can't open file", "No such file"]),
         (["-m"], 2, ["argument expected for the -m option"]),
         (["-m", "absent_module"], 1, ["No module named absent_module"]),
