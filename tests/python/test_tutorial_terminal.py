@@ -7,6 +7,7 @@ import json
 import os
 import pty
 import select
+import signal
 import subprocess
 import sys
 import time
@@ -146,6 +147,9 @@ def at_terminal(state: Path, keys: list[tuple[str, bytes]], **more: str) -> tupl
     """Waits for each text, such as a prompt (what is sent before it may be lost), and then sends the keys; returns what was on the screen, and the exit status."""
     pid, terminal = pty.fork()
     if pid == 0:
+        # A shell starts what runs in its background with these ignored.
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        signal.signal(signal.SIGHUP, signal.SIG_DFL)
         command = [sys.executable, "-m", "triton_metal", "tutorial", "--state", str(state)]
         os.execve(sys.executable, command, environment(**more))
     screen, seen = "", 0
