@@ -167,14 +167,15 @@ Value LoopSplit::createGroupBound(ArrayRef<Operation *> group, DenseSet<Operatio
       findComparisons(mask, found);
     asked.insert_range(found);
   }
-  auto every = comparisons;
+  Comparisons own;
   for (auto &[op, comparison] : comparisons)
-    if (asked.contains(&comparison))
+    if (asked.contains(&comparison)) {
+      own.insert({op, comparison});
       isTrue.insert(op);
-  comparisons.remove_if([&](auto &entry) { return !isTrue.contains(entry.first); });
-  clearConditions();
-  findConditions();
+    }
+  findConditions(own);
   builder.setInsertionPoint(loop);
+  Operation *before = loop->getPrevNode();
   // No index reaches the upper bound, so that it is no part of this one, and nothing is rounded.
   Value bound;
   for (auto &[sum, factor] : limits) {
@@ -185,9 +186,8 @@ Value LoopSplit::createGroupBound(ArrayRef<Operation *> group, DenseSet<Operatio
     bound = loop.getUpperBound();
   if (Value all = createConditions())
     bound = builder.createOrFold<arith::SelectOp>(where, all, bound, loop.getLowerBound());
-  if (Operation *last = loop->getPrevNode(); last && last == bound.getDefiningOp())
+  if (Operation *last = loop->getPrevNode(); last != before && last == bound.getDefiningOp())
     last->setLoc(getBoundName());
-  comparisons = std::move(every);
   APInt lower, end;
   bool never = matchPattern(bound, m_ConstantInt(&end)) &&
                matchPattern(loop.getLowerBound(), m_ConstantInt(&lower)) && end.sle(lower);

@@ -18,6 +18,9 @@ struct Comparison {
   Affine margin, least, greatest;
 };
 
+/// Comparisons of masks by their operations.
+using Comparisons = llvm::MapVector<mlir::Operation *, Comparison>;
+
 /// The comparisons of the masks of one loop, and the step up to which they are true.
 class LoopSplit {
 public:
@@ -34,9 +37,8 @@ private:
   int64_t getMostLeft(const Affine &limit);
   bool isLikelyWhole(const Affine &limit);
   void addUpperBounds(mlir::Value value);
-  void findConditions();
+  void findConditions(const Comparisons &some);
   void keepSameMasks();
-  void clearConditions();
   mlir::Value createLimit(Affine limit, int64_t factor);
   mlir::Value createPositive(const Affine &number);
   mlir::Value createSum(const Affine &number);
@@ -65,7 +67,7 @@ private:
   int64_t step;
   AffineSteps affine;
   ValueRanges ranges;
-  llvm::MapVector<mlir::Operation *, Comparison> comparisons;
+  Comparisons comparisons;
   /// Sums that must be positive, or the first loop has no steps.
   llvm::SmallVector<Affine> conditions;
   /// Each index of the first loop, times a power of two, is below all of these.

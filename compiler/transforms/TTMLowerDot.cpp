@@ -82,9 +82,11 @@ public:
   LogicalResult run() {
     SmallVector<tt::DotOp> dots;
     func.walk([&](tt::DotOp dot) { dots.push_back(dot); });
-    allFit = llvm::all_of(dots, [&](tt::DotOp dot) {
-      return getBlockBytes(dots, dot->getBlock()) <= budget.getDotBytes();
-    });
+    llvm::SmallSetVector<Block *, 4> blocks;
+    for (tt::DotOp dot : dots)
+      blocks.insert(dot->getBlock());
+    allFit = llvm::all_of(
+        blocks, [&](Block *each) { return getBlockBytes(dots, each) <= budget.getDotBytes(); });
     for (tt::DotOp dot : dots)
       if (failed(lower(dot)))
         return failure();

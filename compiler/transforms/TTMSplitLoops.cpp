@@ -87,7 +87,7 @@ bool LoopSplit::analyse() {
     if (Value mask = getMask(op); mask && getRegisters(mask) == 1)
       addMask(mask, /*onlyKnown=*/true);
   });
-  findConditions();
+  findConditions(comparisons);
   // Sums of products that live through two loops, one after the other, take registers. Where all
   // steps are whole in most programs, one of two loops takes all of them.
   isVersioned = multiplies && !chooses &&
@@ -102,16 +102,8 @@ bool LoopSplit::analyse() {
 /// programs whose rows or columns are cut.
 void LoopSplit::keepSameMasks() {
   comparisons.remove_if([](auto &entry) { return entry.second.margin.perIndex == 0; });
-  clearConditions();
   alwaysTrue.clear();
-  findConditions();
-}
-
-/// Forgets what decides which steps are whole.
-void LoopSplit::clearConditions() {
-  conditions.clear();
-  limits.clear();
-  upperBounds.clear();
+  findConditions(comparisons);
 }
 
 /// Collects the comparisons of a mask; only those that ask what others have asked if `onlyKnown`.
@@ -239,8 +231,11 @@ Value LoopSplit::createPositive(const Affine &number) {
   return compare(arith::CmpIPredicate::sgt, createSum(number), constant(builder.getI64Type(), 0));
 }
 
-/// Collects what decides which steps are whole.
-void LoopSplit::findConditions() {
+/// Finds what decides in which steps these comparisons are true.
+void LoopSplit::findConditions(const Comparisons &some) {
+  conditions.clear();
+  limits.clear();
+  upperBounds.clear();
   auto require = [&](const Affine &positive) {
     if (llvm::none_of(conditions, [&](const Affine &known) {
           return known.terms == positive.terms && known.low == positive.low;
@@ -258,7 +253,7 @@ void LoopSplit::findConditions() {
     requireBelow(Affine::constant(-1), first);
   bool isCounted = conditions.empty();
   addUpperBounds(loop.getUpperBound());
-  for (auto &[op, comparison] : comparisons) {
+  for (auto &[op, comparison] : some) {
     Affine limit = comparison.margin;
     int64_t factor = -std::exchange(limit.perIndex, 0);
     if (factor == 1 && isCounted && getMostLeft(limit) <= 0 &&

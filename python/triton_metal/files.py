@@ -5,6 +5,20 @@ from __future__ import annotations
 import os
 import secrets
 from pathlib import Path
+from typing import Any
+
+from .errors import LaunchTypeError, LaunchValueError
+
+
+def named(path: Any, function: str, example: str) -> Path:
+    """The path of a file that a user names. Raises LaunchTypeError if it is no name, LaunchValueError if it is empty."""
+    if not isinstance(path, (str, os.PathLike)):
+        raise LaunchTypeError(
+            f"[{function}] path must be the name of a file such as '{example}' but is {path!r}."
+        )
+    if not os.fspath(path):
+        raise LaunchValueError(f"[{function}] path is empty: name a file such as '{example}'.")
+    return Path(path)
 
 
 def replace(path: Path, content: bytes) -> None:

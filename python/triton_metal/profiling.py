@@ -262,13 +262,8 @@ class profile:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes `trace` to a file; LaunchValueError if it cannot be written, and nothing is left of it then."""
-        if not isinstance(path, (str, os.PathLike)):
-            raise LaunchTypeError(
-                f"[profile] path must be the name of a file such as 'trace.json' but is {path!r}."
-            )
-        if not os.fspath(path):
-            raise LaunchValueError("[profile] path is empty: name a file such as 'trace.json'.")
-        save(Path(path), json.dumps(self.trace()).encode(), "profile")
+        target = files.named(path, "profile", "trace.json")
+        save(target, json.dumps(self.trace()).encode(), "profile")
 
 
 def save(path: Path, content: bytes, function: str) -> None:

@@ -228,20 +228,18 @@ def pytest_runtest_makereport(
     if item.config.getoption("--route") == "mlx-graph":
         graph_refusals.skip_refused(item, call, report)
     if any(item.config.getoption(name) is not None for name in ("--portable", "--check")):
-        _skip_traced(call, report)
+        _skip_traced(item, call, report)
     return report
 
 
-def _skip_traced(call: pytest.CallInfo[None], report: pytest.TestReport) -> None:
+def _skip_traced(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestReport) -> None:
     """Skips a test in which MLX traces a launch: there are no values to check then, and it says so."""
-    if call.excinfo is None or report.outcome != "failed":
-        return
-    reason = str(call.excinfo.value)
-    if type(call.excinfo.value).__name__ == "DeviceError" and (
-        "launch_options() needs the arrays' values, and there are none while" in reason
-    ):
-        report.outcome = "skipped"
-        report.longrepr = (str(report.fspath), report.location[1] or 0, f"Skipped: {reason}")
+    from triton_metal.errors import DeviceError
+
+    error = call.excinfo.value if call.excinfo is not None else None
+    told = "launch_options() needs the arrays' values, and there are none while"
+    if report.failed and isinstance(error, DeviceError) and told in str(error):
+        graph_refusals.skip(item, report, str(error))
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:

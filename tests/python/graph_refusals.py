@@ -28,9 +28,14 @@ def skip_refused(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.
     if reason is None:
         return
     tests["refused"] += 1
+    skip(item, report, f"refused: {reason}")
+
+
+def skip(item: pytest.Item, report: pytest.TestReport, reason: str) -> None:
+    """Reports a test as skipped."""
     path, line, _ = item.location
     report.outcome = "skipped"
-    report.longrepr = (path, (line or 0) + 1, f"refused: {reason}")
+    report.longrepr = (path, (line or 0) + 1, reason)
 
 
 def refusal(error: BaseException | None) -> str | None:

@@ -189,7 +189,7 @@ def attention_dkv_kernel(
                 bias = biases(m[None, :], n[:, None], n_queries, n_keys, bias_head, bias_steps, FAR)
             see = sees(
                 m[None, :], n[:, None], n_queries, n_keys, behind, ahead, mask_head, mask_steps,
-            BEHIND, AHEAD, FAR,
+                BEHIND, AHEAD, FAR,
             )  # fmt: skip
             weights = weights_again(dots, bias, highest, share, scale_2, power, see, POSITIVE)
             change = (weights * (products(v, dout, B) - delta[None, :])).to(q[0].dtype)

@@ -73,11 +73,8 @@ class Operator:
         if any(is_mlx(each) for each in arguments):
             if self.gradient is not None:
                 return self._call_mlx(arguments)
-            given = (dtype_name(each) for each in arguments if is_mlx(each))
-            made = (dtype for _, dtype in self.results(*arguments))
-            if not any(each in FLOATS for each in given) or not any(
-                each in FLOATS for each in made
-            ):
+            floats = any(dtype_name(each) in FLOATS for each in arguments if is_mlx(each))
+            if not floats or not any(made in FLOATS for _, made in self.results(*arguments)):
                 # Of integers and bools there is no gradient: a loss may use them, as indices for example, and mx.grad asks no further.
                 stop = sys.modules["mlx.core"].stop_gradient
                 arguments = tuple(stop(each) if is_mlx(each) else each for each in arguments)

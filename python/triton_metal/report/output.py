@@ -6,19 +6,13 @@ import os
 from pathlib import Path
 from typing import Any
 
-from ..errors import LaunchTypeError, LaunchValueError
-from ..files import replace
+from ..errors import LaunchValueError
+from ..files import named, replace
 
 
 def checked_path(path: Any) -> Path:
     """The file to write. Raises LaunchValueError if it cannot be one."""
-    if not isinstance(path, (str, os.PathLike)):
-        raise LaunchTypeError(
-            f"[report] path must be the name of a file such as 'kernel.html' but is {path!r}."
-        )
-    if not os.fspath(path):
-        raise LaunchValueError("[report] path is empty: name a file such as 'kernel.html'.")
-    target = Path(path)
+    target = named(path, "report", "kernel.html")
     try:
         # Says of a name that no file can have what is wrong with it, which is_dir does not say of all.
         target.lstat()
@@ -46,9 +40,6 @@ def write(path: Path, page: str) -> None:
     """Writes a page in one step. Raises LaunchValueError, and leaves what was there."""
     try:
         replace(path, page.encode())
-        umask = os.umask(0)
-        os.umask(umask)
-        path.chmod(0o666 & ~umask)
     except OSError as error:
         raise LaunchValueError(
             f"[report] '{path}' cannot be written: {error.strerror or error}."

@@ -43,10 +43,8 @@ def main(options: argparse.Namespace) -> int:
     for name in names:
         if name not in FAMILIES:
             return _failed(f"--family must be one of {', '.join(FAMILIES)} but is {name!r}")
-    if options.kind and not any(
-        options.kind in kind for name in names for kind in FAMILIES[name].kinds()
-    ):
-        kinds = [kind for name in names for kind in FAMILIES[name].kinds()]
+    kinds = [kind for name in names for kind in FAMILIES[name].kinds()]
+    if options.kind and not any(options.kind in kind for kind in kinds):
         return _failed(
             f"--kind must be in the name of a kind of operands, such as {kinds[0]!r} and {kinds[-1]!r}, but is {options.kind!r}"
         )
@@ -69,7 +67,6 @@ def main(options: argparse.Namespace) -> int:
         ordered = {kind: table[kind] for kind in family.kinds() if kind in table}
         try:
             replace(path, written_table(name, family.names, ordered).encode())
-            path.chmod(0o644)
         except OSError as error:
             return _failed(f"{path} cannot be written: {error}")
     return 0
