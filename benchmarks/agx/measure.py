@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -78,6 +79,13 @@ def lower(
     return json.loads(_run("metal-ir", command))
 
 
+def _reported(text: str) -> str:
+    """The text with names that the compiler reports: it leaves out functions whose names begin with an underscore."""
+    for name in set(re.findall(r"\bvoid\s+(_\w+)\s*\(", text)):
+        text = re.sub(rf"\b{name}\b", f"kernel{name}", text)
+    return text
+
+
 def measure(
     text: str | Path,
     *,
@@ -103,7 +111,8 @@ def measure(
         if isinstance(text, Path) or "\n" not in str(text):
             path = Path(text)
         else:
-            path.write_text(str(text))
+            path.write_text(_reported(str(text)))
+            kernel = f"kernel{kernel}" if kernel and kernel.startswith("_") else kernel
         code = folder / "kernel.spv"
         described = lower(
             path, code, include=include, constants=constants, threads=threads, kernel=kernel

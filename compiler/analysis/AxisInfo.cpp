@@ -399,6 +399,14 @@ static AxisInfo multiplication(const AxisInfo &l, const AxisInfo &r, Type type,
   return b.result;
 }
 
+/// Whether a divisor of unknown sign is taken as positive: one number of the program's, not a tile's.
+/// `pid // group_size` of products in groups is an example, where the size is what is left of the
+/// rows. It is negative in no program that has rows. Stock Triton takes all dividends of remainders
+/// as not negative. Only the widths of accesses depend on this (docs/msl-text.md).
+static bool isTakenAsPositive(Type type, std::optional<int64_t> divisor) {
+  return !isa<RankedTensorType>(type) && !divisor;
+}
+
 /// Division that rounds down. With `fromSign`, the operation rounds towards zero, which is the same
 /// because `l` is not negative.
 static AxisInfo division(const AxisInfo &l, const AxisInfo &r, Type type,
@@ -422,6 +430,8 @@ static AxisInfo division(const AxisInfo &l, const AxisInfo &r, Type type,
     b.result.bound =
         boundOf(type, divisor && *divisor > 0 ? divide(l.bound->sum, *divisor) : l.bound->sum,
                 {&*l.bound, &*r.bound});
+  else if (l.bound && (!fromSign || isTakenAsPositive(type, divisor)))
+    b.result.bound = boundOf(type, l.bound->sum, {&*l.bound});
   return b.result;
 }
 
