@@ -411,6 +411,25 @@ def TTReciprocals : Pass<"tt-reciprocals", "::mlir::ModuleOp"> {
   let dependentDialects = ["::mlir::arith::ArithDialect"];
 }
 
+def TTAccumulateDots : Pass<"tt-accumulate-dots", "::mlir::ModuleOp"> {
+  let summary = "Starts a product from the tile that it is added to";
+  let description = [{
+    `acc += tl.dot(a, b)` is `acc = tl.dot(a, b, acc)`, as in stock Triton: a product of its own would need as many registers as the
+    accumulator, and an addition each.
+
+    ```mlir
+    %0 = tt.dot %a, %b, %zero : tensor<64x32xf16> * tensor<32x64xf16> -> tensor<64x64xf32>
+    %1 = arith.addf %acc, %0 : tensor<64x64xf32>
+    ```
+    becomes
+    ```mlir
+    %1 = tt.dot %a, %b, %acc : tensor<64x32xf16> * tensor<32x64xf16> -> tensor<64x64xf32>
+    ```
+    The product has no other reader, starts from zero, and stands in the block of the sum: one in front of a loop is not computed in it.
+  }];
+  let dependentDialects = ["::triton_metal::tt::TTDialect"];
+}
+
 def TTReorderBroadcast : Pass<"tt-reorder-broadcast", "::mlir::ModuleOp"> {
   let summary = "Does arithmetic before a value is repeated over a tile, and not after";
   let description = [{

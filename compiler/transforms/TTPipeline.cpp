@@ -31,6 +31,7 @@ void buildTTPipeline(OpPassManager &manager, const Arithmetic &arithmetic) {
   addStep(manager, createTTWidenCombine());
   addStep(manager, createTTReorderBroadcast());
   manager.addPass(createCSEPass());
+  addStep(manager, createTTAccumulateDots());
   addStep(manager, createTTSplitPointers());
   // Offsets that do not change leave their loops here.
   addCanonicalizer(manager);
