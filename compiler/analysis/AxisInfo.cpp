@@ -720,6 +720,21 @@ AxisInfo AxisInfoAnalysis::compute(Operation *op, Value result) const {
           info.divisibility[d] = gcd(l.divisibilityOf(d, 1), r.divisibilityOf(d, 1));
         return info;
       })
+      .Case<arith::MinUIOp, arith::MaxUIOp>([&](auto) {
+        AxisInfo l = in(0), r = in(1), info = Binary(l, r, type).result;
+        if (l.bound && r.bound) {
+          const UpperBound &least = r.bound->sum.isConstant() ? *r.bound : *l.bound;
+          GridSum sum = isa<arith::MinUIOp>(op) ? least.sum : larger(l.bound->sum, r.bound->sum);
+          info.bound = boundOf(type, sum, {&*l.bound, &*r.bound});
+        } else if (isa<arith::MinUIOp>(op) && (l.bound || r.bound)) {
+          // A negative number is larger than any other.
+          const UpperBound &least = l.bound ? *l.bound : *r.bound;
+          info.bound = boundOf(type, least.sum, {&least});
+        }
+        for (unsigned d = 0; d < info.getRank(); ++d)
+          info.divisibility[d] = gcd(l.divisibilityOf(d, 1), r.divisibilityOf(d, 1));
+        return info;
+      })
       .Case([&](tt::BitcastOp cast) {
         AxisInfo info = in(0);
         if (isa<tt::PtrType>(getElementTypeOrSelf(type)) &&

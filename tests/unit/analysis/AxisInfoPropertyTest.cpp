@@ -220,7 +220,7 @@ private:
 
   void binary(const Tile &a) {
     Tile b = partner(a);
-    unsigned kind = below(15);
+    unsigned kind = below(17);
     std::vector<int64_t> numbers;
     for (auto [x, y] : llvm::zip(a.numbers, b.numbers)) {
       switch (kind) {
@@ -276,6 +276,12 @@ private:
           return;
         numbers.push_back(static_cast<uint32_t>(x) >> y);
         break;
+      case 14:
+        numbers.push_back(std::min(static_cast<uint32_t>(x), static_cast<uint32_t>(y)));
+        break;
+      case 15:
+        numbers.push_back(std::max(static_cast<uint32_t>(x), static_cast<uint32_t>(y)));
+        break;
       default:
         numbers.push_back(std::max(x, y));
         break;
@@ -320,6 +326,12 @@ private:
       break;
     case 13:
       result = arith::ShRUIOp::create(builder, loc(), x, y);
+      break;
+    case 14:
+      result = arith::MinUIOp::create(builder, loc(), x, y);
+      break;
+    case 15:
+      result = arith::MaxUIOp::create(builder, loc(), x, y);
       break;
     default:
       result = arith::MaxSIOp::create(builder, loc(), x, y);
