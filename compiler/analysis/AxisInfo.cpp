@@ -399,10 +399,10 @@ static AxisInfo multiplication(const AxisInfo &l, const AxisInfo &r, Type type,
   return b.result;
 }
 
-/// Whether a divisor of unknown sign is taken as positive: one number of the program's, not a tile's.
-/// `pid // group_size` of products in groups is an example, where the size is what is left of the
-/// rows. It is negative in no program that has rows. Stock Triton takes all dividends of remainders
-/// as not negative. Only the widths of accesses depend on this (docs/msl-text.md).
+/// Whether a divisor of unknown sign is taken as positive: one number of the program's, not a
+/// tile's. `pid // group_size` of products in groups is an example, where the size is what is left
+/// of the rows. It is negative in no program that has rows. Stock Triton takes all dividends of
+/// remainders as not negative. Only the widths of accesses depend on this (docs/msl-text.md).
 static bool isTakenAsPositive(Type type, std::optional<int64_t> divisor) {
   return !isa<RankedTensorType>(type) && !divisor;
 }
