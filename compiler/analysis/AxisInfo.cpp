@@ -707,29 +707,20 @@ AxisInfo AxisInfoAnalysis::compute(Operation *op, Value result) const {
         bool scalar = !isa<RankedTensorType>(select.getCondition().getType());
         return selection(in(0), scalar, in(1), in(2), type);
       })
-      .Case<arith::MinSIOp, arith::MaxSIOp>([&](auto) {
+      .Case<arith::MinSIOp, arith::MaxSIOp, arith::MinUIOp, arith::MaxUIOp>([&](auto) {
         AxisInfo l = in(0), r = in(1), info = Binary(l, r, type).result;
         if (l.bound && r.bound) {
+          bool isLeast = isa<arith::MinSIOp, arith::MinUIOp>(op);
           const UpperBound &least = r.bound->sum.isConstant() ? *r.bound : *l.bound;
-          GridSum sum = isa<arith::MinSIOp>(op) ? least.sum : larger(l.bound->sum, r.bound->sum);
-          info.bound = boundOf(type, sum, {&*l.bound, &*r.bound});
-        } else if (isa<arith::MaxSIOp>(op) && (l.bound || r.bound)) {
-          info.bound = boundOf(type, GridSum{largestOf(type)}, {l.bound ? &*l.bound : &*r.bound});
-        }
-        for (unsigned d = 0; d < info.getRank(); ++d)
-          info.divisibility[d] = gcd(l.divisibilityOf(d, 1), r.divisibilityOf(d, 1));
-        return info;
-      })
-      .Case<arith::MinUIOp, arith::MaxUIOp>([&](auto) {
-        AxisInfo l = in(0), r = in(1), info = Binary(l, r, type).result;
-        if (l.bound && r.bound) {
-          const UpperBound &least = r.bound->sum.isConstant() ? *r.bound : *l.bound;
-          GridSum sum = isa<arith::MinUIOp>(op) ? least.sum : larger(l.bound->sum, r.bound->sum);
-          info.bound = boundOf(type, sum, {&*l.bound, &*r.bound});
-        } else if (isa<arith::MinUIOp>(op) && (l.bound || r.bound)) {
-          // A negative number is larger than any other.
-          const UpperBound &least = l.bound ? *l.bound : *r.bound;
-          info.bound = boundOf(type, least.sum, {&least});
+          info.bound = boundOf(type, isLeast ? least.sum : larger(l.bound->sum, r.bound->sum),
+                               {&*l.bound, &*r.bound});
+        } else if (l.bound || r.bound) {
+          const UpperBound &bound = l.bound ? *l.bound : *r.bound;
+          // A negative number is an unsigned one that is larger.
+          if (isa<arith::MinUIOp>(op))
+            info.bound = boundOf(type, bound.sum, {&bound});
+          else if (isa<arith::MaxSIOp>(op))
+            info.bound = boundOf(type, GridSum{largestOf(type)}, {&bound});
         }
         for (unsigned d = 0; d < info.getRank(); ++d)
           info.divisibility[d] = gcd(l.divisibilityOf(d, 1), r.divisibilityOf(d, 1));

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from kernel_support import tl, triton
+from kernel_support import needs_counters, tl, triton
 
 
 @triton.jit
@@ -244,3 +244,64 @@ def test_squares(m: int, num_warps: int) -> None:
     squares_kernel[(1,)](a, out, 2, M=m, num_warps=num_warps)
     first = a @ a + a
     np.testing.assert_array_equal(out, first @ first + first)
+
+
+@triton.jit
+def grouped_kernel(
+    a_ptr, b_ptr, c_ptr, m, n, k,
+    BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, GROUP: tl.constexpr, ADD: tl.constexpr,
+):  # fmt: skip
+    """Tiles in groups of rows, whose places wrap around at the edges, as in Triton's tutorial."""
+    pid = tl.program_id(0)
+    tiles_m, width = tl.cdiv(m, BM), GROUP * tl.cdiv(n, BN)
+    first = pid // width * GROUP
+    size = tl.minimum(tiles_m - first, GROUP)
+    tile_m, tile_n = first + (pid % width) % size, (pid % width) // size
+    rows = (tile_m * BM + tl.arange(0, BM)) % m
+    columns = (tile_n * BN + tl.arange(0, BN)) % n
+    inner = tl.arange(0, BK)
+    acc = tl.zeros((BM, BN), tl.float32)
+    for start in range(0, k, BK):
+        a = tl.load(a_ptr + rows[:, None] * k + start + inner[None, :])
+        b = tl.load(b_ptr + (start + inner[:, None]) * n + columns[None, :])
+        if ADD:
+            acc += tl.dot(a, b)
+        else:
+            acc = tl.dot(a, b, acc)
+    rows, columns = tile_m * BM + tl.arange(0, BM), tile_n * BN + tl.arange(0, BN)
+    inside = (rows[:, None] < m) & (columns[None, :] < n)
+    tl.store(c_ptr + rows[:, None] * n + columns[None, :], acc, mask=inside)
+
+
+@pytest.mark.parametrize("add", [False, True])
+@pytest.mark.parametrize("num_warps", [1, 4])
+@pytest.mark.parametrize(("m", "n"), [(96, 80), (70, 48), (33, 50)])
+def test_rows_and_columns_that_wrap_around(m: int, n: int, num_warps: int, add: bool) -> None:
+    k, tile = 64, (16, 32, 32)
+    rng = np.random.default_rng(m)
+    a, b = (rng.integers(-8, 9, s).astype(np.float16) for s in ((m, k), (k, n)))
+    c = np.full((m, n), np.nan, np.float32)
+    # Programs behind the last tile have groups of no rows, and store nothing.
+    grid = -(-m // tile[0]) * -(-n // tile[1]) + 40
+    names = dict(zip(("BM", "BN", "BK"), tile, strict=True))
+    grouped_kernel[(grid,)](a, b, c, m, n, k, **names, GROUP=4, ADD=add, num_warps=num_warps)
+    np.testing.assert_array_equal(c, a.astype(np.float32) @ b.astype(np.float32))
+
+
+@needs_counters
+@pytest.mark.own_target
+def test_a_product_that_is_added_to_an_accumulator_costs_no_additions() -> None:
+    rng = np.random.default_rng(0)
+    a, b = (rng.integers(-8, 9, (128, 128)).astype(np.float16) for _ in range(2))
+    counters = []
+    for add in (False, True):
+        c = np.empty((128, 128), np.float32)
+        with triton.launch_options(count=True) as report:
+            grouped_kernel[(4,)](
+                a, b, c, 128, 128, 128, BM=64, BN=64, BK=32, GROUP=8, ADD=add, num_warps=4
+            )
+        counters.append(report.launches[0].counters)
+    assert counters[0] == counters[1]
+    assert counters[0].get("f32_add", 0) == 0
+    # Each of four programs reads two tiles of 64x32 halves in each of four steps, in vectors of 16 bytes.
+    assert counters[0]["device_accesses_16"] == 4 * 4 * 2 * 64 * 32 * 2 // 16

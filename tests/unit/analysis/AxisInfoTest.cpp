@@ -125,6 +125,48 @@ TEST_F(AxisInfoTest, DivisionOfPerhapsNegativeNumbersClaimsNothing) {
   EXPECT_EQ(info.constancy, Dims({1}));
 }
 
+// The column's block of a program in a grouped order, as Triton's tutorial has it.
+TEST_F(AxisInfoTest, QuotientOfTheProgramIsTakenAsNotNegative) {
+  const std::string body = std::string(kRange) + R"(
+    %c64 = arith.constant 64 : i32
+    %pid = tt.get_program_id x : i32
+    %q = arith.divsi %pid, %size : i32
+    %start = arith.muli %q, %c64 : i32
+    %starts = tt.splat %start : i32 -> tensor<64xi32>
+    %at = arith.addi %starts, %r : tensor<64xi32>
+    %n_tile = tt.splat %n : i32 -> tensor<64xi32>
+    %v = arith.remsi %at, %n_tile : tensor<64xi32>
+  )" + kProbe;
+  AxisInfo info = probe("%size: i32, %n: i32 {tt.divisibility = 16 : i32}", body);
+  EXPECT_EQ(info.contiguity, (Dims{16}));
+  EXPECT_EQ(info.divisibility, (Dims{16}));
+  // A grid whose sums wrap around is refused.
+  EXPECT_TRUE(llvm::is_contained(info.needs, GridSum{63, {64, 0, 0}}));
+}
+
+TEST_F(AxisInfoTest, QuotientsOfTilesByNumbersOfUnknownSignClaimNothing) {
+  const std::string body = std::string(kRange) + R"(
+    %size_tile = tt.splat %size : i32 -> tensor<64xi32>
+    %q = arith.divsi %r, %size_tile : tensor<64xi32>
+    %c16 = arith.constant dense<16> : tensor<64xi32>
+    %v = arith.remsi %q, %c16 : tensor<64xi32>
+  )" + kProbe;
+  EXPECT_FALSE(probe("%size: i32", body).isNonNegative());
+}
+
+// The length of what is left of a block: min(n - start, 64) of unsigned numbers.
+TEST_F(AxisInfoTest, UnsignedMinimumIsDivisibleAsItsOperandsAre) {
+  const std::string body = std::string(kRange) + R"(
+    %c64 = arith.constant 64 : i32
+    %left = arith.minui %n, %c64 : i32
+    %left_tile = tt.splat %left : i32 -> tensor<64xi32>
+    %mask = arith.cmpi slt, %r, %left_tile : tensor<64xi32>
+    %v = arith.extui %mask : tensor<64xi1> to tensor<64xi32>
+  )" + kProbe;
+  AxisInfo info = probe("%n: i32 {tt.divisibility = 16 : i32}", body);
+  EXPECT_EQ(info.constancy, (Dims{16}));
+}
+
 TEST_F(AxisInfoTest, ComparisonsKnowTheirBound) {
   auto constancy = [&](llvm::StringRef predicate, llvm::StringRef divisibility) {
     return probe(("%n: i32" + divisibility).str(), std::string(kRange) + R"(
