@@ -396,6 +396,11 @@ static AxisInfo multiplication(const AxisInfo &l, const AxisInfo &r, Type type,
                              l.bound->sum.isConstant() ? scale(r.bound->sum, l.bound->sum.most)
                                                        : scale(l.bound->sum, r.bound->sum.most),
                              {&*l.bound, &*r.bound});
+  // The first number of a block in a loop that walks over blocks: one that wraps around would be
+  // behind any end. Only the widths of accesses depend on this.
+  if (!b.result.bound && l.bound && factor && *factor > 0 && !isa<RankedTensorType>(type))
+    b.result.bound =
+        boundOf(type, GridSum{largestOf(type) & -b.result.divisibility[0]}, {&*l.bound});
   return b.result;
 }
 

@@ -144,6 +144,24 @@ TEST_F(AxisInfoTest, QuotientOfTheProgramIsTakenAsNotNegative) {
   EXPECT_TRUE(llvm::is_contained(info.needs, GridSum{63, {64, 0, 0}}));
 }
 
+// A persistent program walks over blocks, up to a number that is not known.
+TEST_F(AxisInfoTest, BlocksOfALoopAreTakenAsNotNegative) {
+  const std::string body = std::string(kRange) + R"(
+    %c64 = arith.constant 64 : i32
+    %pid = tt.get_program_id x : i32
+    scf.for %block = %pid to %blocks step %programs : i32 {
+      %start = arith.muli %block, %c64 : i32
+      %starts = tt.splat %start : i32 -> tensor<64xi32>
+      %at = arith.addi %starts, %r : tensor<64xi32>
+      %n_tile = tt.splat %n : i32 -> tensor<64xi32>
+      %v = arith.remsi %at, %n_tile : tensor<64xi32>
+      %w = arith.trunci %v {probe} : tensor<64xi32> to tensor<64xi8>
+    }
+  )";
+  AxisInfo info = probe("%blocks: i32, %programs: i32, %n: i32 {tt.divisibility = 16 : i32}", body);
+  EXPECT_EQ(info.contiguity, (Dims{16}));
+}
+
 TEST_F(AxisInfoTest, QuotientsOfTilesByNumbersOfUnknownSignClaimNothing) {
   const std::string body = std::string(kRange) + R"(
     %size_tile = tt.splat %size : i32 -> tensor<64xi32>
