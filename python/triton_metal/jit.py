@@ -163,7 +163,7 @@ class JITFunction(KernelFunction, KernelInterface):
         if mode is None:
             return self.launcher.warmup(args, kwargs)
         _, entries, options = self._bind(*args, **kwargs)
-        key = expected_key(entries, options, self.debug)
+        key = expected_key(entries, options, self.debug, self.module)
         known = self.kernels.get(key)
         if known is not None:
             return known

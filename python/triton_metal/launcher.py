@@ -347,8 +347,7 @@ class Launcher:
         options = read_options(
             {
                 **(others or {}),
-                "num_warps": num_warps or config.num_warps,
-                "num_stages": num_stages or config.num_stages,
+                **config.threads(num_warps, num_stages, function.module),
                 "debug": bool(function.debug if debug is None else debug),
                 "sanitize_overflow": sanitize_overflow is not False,
             },

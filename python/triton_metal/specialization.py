@@ -272,12 +272,11 @@ def specialized(
     return ("*k" if is_const else "*") + short, "D" if align and address % 16 == 0 else ""
 
 
-def expected_key(entries: Any, options: dict[str, Any], debug: bool | None) -> str:
+def expected_key(entries: Any, options: dict[str, Any], debug: bool | None, module: str) -> str:
     """The key that a launch with these arguments will have, unless it takes some of them apart."""
     config = kernel_config()
     given = dict(options)
     given["debug"] = bool(given.get("debug") or debug or knobs.runtime.debug)
-    given.setdefault("num_warps", config.num_warps)
-    given.setdefault("num_stages", config.num_stages)
+    given |= config.threads(given.get("num_warps"), given.get("num_stages"), module)
     others = {name: value for name, value in options.items() if name in OTHERS}
     return f"{shown(entries)}{read_options(given, 'host')}{as_given(others)}"

@@ -1,9 +1,14 @@
 """set_kernel_config: defaults and limits for all kernels of the process."""
 
+import os
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 import triton_metal as triton
 import triton_metal.language as tl
+from triton_metal import ops
 from triton_metal.errors import CompileError, LaunchTypeError, LaunchValueError
 
 
@@ -16,7 +21,9 @@ def rows_kernel(x_ptr, y_ptr, BLOCK: tl.constexpr):
 @pytest.fixture(autouse=True)
 def _restore():
     yield
-    triton.set_kernel_config(num_warps=None, num_stages=None, max_threads=None, shared_memory=None)
+    triton.set_kernel_config(
+        num_warps=None, num_stages=None, max_threads=None, shared_memory=None, choose_threads=None
+    )
 
 
 def run():
@@ -30,6 +37,49 @@ def run():
 def test_defaults():
     assert triton.kernel_config() == triton.KernelConfig(None, None, 1024, 32768)
     assert "SIMD-groups" in run().metadata.choice
+
+
+def test_named_threads_are_the_compiler_s_choice_where_that_is_asked_for():
+    x, y = np.ones(1024, np.float32), np.zeros(1, np.float32)
+    chosen = rows_kernel[(1,)](x, y, BLOCK=1024).metadata.num_warps
+    named = 16 if chosen != 16 else 8
+    launch = rows_kernel[(1,)]
+    assert launch(x, y, BLOCK=1024, num_warps=named).metadata.num_warps == named
+    triton.set_kernel_config(choose_threads=True)
+    kernel = launch(x, y, BLOCK=1024, num_warps=named, num_stages=3)
+    assert (kernel.metadata.num_warps, y[0]) == (chosen, 1024)
+    assert "SIMD-groups" in kernel.metadata.choice
+    warm = rows_kernel.warmup(x, y, BLOCK=1024, num_warps=named, grid=(1,))
+    assert warm.metadata.num_warps == chosen
+    tuned = triton.autotune([triton.Config({"BLOCK": 1024}, num_warps=named)], key=[])(rows_kernel)
+    assert tuned[(1,)](x, y).metadata.num_warps == chosen
+    triton.set_kernel_config(num_warps=2)
+    assert launch(x, y, BLOCK=1024, num_warps=named).metadata.num_warps == 2
+    triton.set_kernel_config(num_warps=None, choose_threads=False)
+    assert launch(x, y, BLOCK=1024, num_warps=named).metadata.num_warps == named
+
+
+def test_functions_keep_the_threads_that_they_name():
+    def warps():
+        with triton.launch_options(count=True) as report:
+            ops.cumsum(np.ones((8, 64), np.float32), 0)
+        return [launch.kernel.metadata.num_warps for launch in report.launches]
+
+    assert warps() == [1]
+    triton.set_kernel_config(choose_threads=True)
+    assert warps() == [1]
+
+
+def test_environment_asks_for_the_compiler_s_choice():
+    program = "import triton_metal; print(triton_metal.kernel_config().choose_threads)"
+    for value, expected in (("1", "True"), ("0", "False"), (None, "False")):
+        environment = {k: v for k, v in os.environ.items() if k != "TRITON_METAL_CHOOSE_THREADS"}
+        if value:
+            environment["TRITON_METAL_CHOOSE_THREADS"] = value
+        done = subprocess.run(
+            [sys.executable, "-c", program], env=environment, capture_output=True, text=True
+        )
+        assert done.stdout.strip() == expected
 
 
 def test_defaults_of_launches():
@@ -96,6 +146,8 @@ def test_shared_memory_limits_kernels():
         ({"shared_memory": -1}, LaunchValueError, "bytes, an integer from 0 to 32768, not -1"),
         ({"shared_memory": 65536}, LaunchValueError, "from 0 to 32768, not 65536"),
         ({"shared_memory": "16k"}, LaunchTypeError, "not '16k'"),
+        ({"choose_threads": 1}, LaunchTypeError, "choose_threads must be True or False, not 1"),
+        ({"choose_threads": "yes"}, LaunchTypeError, "True or False, not 'yes'"),
         (
             {"num_warps": 8, "max_threads": 128},
             LaunchValueError,
