@@ -36,6 +36,9 @@ private:
   }
 
   void visit(LoopLikeOpInterface loop) {
+    // A block that a bound cuts is a loop of one step, and has no later one.
+    if (loop->hasAttr(kAtMostOnceAttr))
+      return;
     SmallVector<MemoryAccess> found, reads, writes;
     loop->walk([&](MemoryAccessOpInterface op) {
       // The operands of products are ordered by barriers.

@@ -51,6 +51,22 @@ msl.kernel @neighbours(%x: !msl.ptr<f32, device>, %n: i32) threads 32 {
 
 // -----
 
+// A block that a bound cuts has one step, and no later one.
+// CHECK-LABEL: msl.kernel @cut_block
+// CHECK-NOT: msl.coherent
+msl.kernel @cut_block(%x: !msl.ptr<f32, device>, %whole: i32, %n: i32) threads 32 {
+  %c32 = arith.constant 32 : i32
+  %lane = msl.lane : i32
+  %place = arith.addi %whole, %lane : i32
+  scf.for %k = %whole to %n step %c32 : i32 {
+    %v = msl.load %x[%place] : !msl.ptr<f32, device>, i32 -> f32
+    msl.store %v, %x[%place] : f32, !msl.ptr<f32, device>, i32
+  } {msl.at_most_once}
+  msl.return
+}
+
+// -----
+
 // Before Metal 3.2 there is no such memory.
 // CHECK-LABEL: msl.kernel @older
 // CHECK-NOT: msl.coherent
