@@ -13,6 +13,10 @@ struct LoadPattern : RegisterPattern<ttm::LoadOp> {
 
   LogicalResult matchAndRewrite(ttm::LoadOp op, OpAdaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
+    if (op.getRepeat() > 1) {
+      rewriter.replaceOp(op, loadOnce(op, adaptor, rewriter));
+      return success();
+    }
     Type type = convert(op.getType());
     if (Value base = adaptor.getBase())
       rewriter.replaceOpWithNewOp<msl::LoadOp>(
@@ -24,6 +28,34 @@ struct LoadPattern : RegisterPattern<ttm::LoadOp> {
           op, type, adaptor.getOffsets(), adaptor.getMask(), adaptor.getOther(), adaptor.getFull(),
           op.getWidth(), op.getMaskWidth(), op.getIsVolatile(), op.getMaskRun(), op.getUnaligned());
     return success();
+  }
+
+private:
+  /// Reads one element for each group of registers that have its address.
+  Value loadOnce(ttm::LoadOp op, OpAdaptor adaptor, ConversionPatternRewriter &rewriter) const {
+    RegisterBuilder builder = buildAt(op.getLoc(), rewriter);
+    auto type = cast<VectorType>(convert(op.getType()));
+    unsigned inGroup = llvm::Log2_64(op.getRepeat()),
+             groups = llvm::Log2_64(type.getNumElements()) - inGroup;
+    // The first of each group; and for each register its group.
+    SmallVector<int64_t> first, group(inGroup, 0);
+    for (unsigned bit = 0; bit < groups; ++bit) {
+      first.push_back(int64_t(1) << (inGroup + bit));
+      group.push_back(int64_t(1) << bit);
+    }
+    auto once = [&](Value value) {
+      return value && isa<VectorType>(value.getType()) ? builder.permute(value, first) : value;
+    };
+    auto narrow = VectorType::get(int64_t(1) << groups, type.getElementType());
+    Value offsets = once(adaptor.getOffsets()), mask = once(adaptor.getMask()),
+          other = once(adaptor.getOther()), loaded;
+    if (Value base = adaptor.getBase())
+      loaded = msl::LoadOp::create(builder, narrow, base, offsets, mask, other, adaptor.getFull(),
+                                   1, 1, op.getIsVolatile(), 1, false);
+    else
+      loaded = msl::LoadAddressOp::create(builder, narrow, offsets, mask, other, adaptor.getFull(),
+                                          1, 1, op.getIsVolatile(), 1, false);
+    return builder.permute(loaded, group);
   }
 };
 

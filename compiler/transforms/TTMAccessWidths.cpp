@@ -53,6 +53,11 @@ static void setGridLimits(ModuleOp module, const std::set<GridSum> &limits) {
   module->setAttr(TTMDialect::getGridLimitsAttrName(), builder.getArrayAttr(sums));
 }
 
+/// In groups of how many the values are equal that masked elements get; of 0, if there are none, all.
+static int64_t getConstancy(Value other, const AxisInfoAnalysis &analysis, unsigned dim) {
+  return other ? analysis.get(other).constancy[dim] : std::numeric_limits<int64_t>::max();
+}
+
 DenseMap<Operation *, AccessWidth> findAccessWidths(ModuleOp module) {
   DenseMap<Operation *, AccessWidth> widths;
   std::optional<AxisInfoAnalysis> analysis;
@@ -87,9 +92,15 @@ DenseMap<Operation *, AccessWidth> findAccessWidths(ModuleOp module) {
       if (mask)
         access.maskRun = std::min(registers, std::max(maskInfo.runs[d], maskInfo.constancy[d]));
     }
-    if (access.width > 1)
+    if (load && access.width == 1)
+      for (unsigned d = 0; d < layout->getRank(); ++d)
+        access.repeat =
+            std::max(access.repeat, std::min({registersAlong(*layout, d), info.constancy[d],
+                                              mask ? maskInfo.constancy[d] : info.constancy[d],
+                                              getConstancy(load.getOther(), *analysis, d)}));
+    if (access.width > 1 || access.repeat > 1)
       limits.insert(info.needs.begin(), info.needs.end());
-    if (access.maskWidth > 1 || access.maskRun > 1)
+    if (access.maskWidth > 1 || access.maskRun > 1 || access.repeat > 1)
       limits.insert(maskInfo.needs.begin(), maskInfo.needs.end());
     widths[op] = access;
   });

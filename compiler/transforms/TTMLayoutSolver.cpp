@@ -329,6 +329,9 @@ double LayoutSolver::getAccessCost(Operation *op, const LinearLayout &layout, bo
   // Elements that one access of a thread takes.
   int64_t width = 1,
           limit = isa<tt::LoadOp, tt::StoreOp>(op) ? axes->getAccessWidth(pointers, dim) : 1;
+  // A thread reads an element once for all of its registers that have one address.
+  if (limit == 1 && isa<tt::LoadOp>(op))
+    limit = info.constancy[dim];
   for (uint32_t basis : layout.getRegisterBases()) {
     if (width >= limit || basis != uint32_t(width) << shift)
       break;
@@ -337,8 +340,9 @@ double LayoutSolver::getAccessCost(Operation *op, const LinearLayout &layout, bo
   // Pieces of 32 bytes, or lines of 128, that one access of a SIMD-group touches: lanes that differ
   // within one share it.
   int64_t pieceBytes = inLines ? 128 : 32;
-  int64_t piece =
-      std::min<int64_t>(info.contiguity[dim], pieceBytes / getElementBytes(pointers.getType()));
+  int64_t piece = std::max(
+      std::min<int64_t>(info.contiguity[dim], pieceBytes / getElementBytes(pointers.getType())),
+      info.constancy[dim]);
   double pieces = 1;
   for (uint32_t basis : layout.getLaneBases())
     if (basis && !(llvm::isPowerOf2_32(basis) && basis >> shift < piece && basis >> shift > 0))

@@ -287,7 +287,7 @@ LogicalResult PointerLowering::lowerLoad(tt::LoadOp op) {
   Value loaded = LoadOp::create(builder, loc, isPointer ? withElement(type, i64) : type,
                                 address.base, address.offsets, mask, other, Value(), access.width,
                                 mask ? access.maskWidth : 1, op.getIsVolatile(),
-                                mask ? access.maskRun : 1, access.unaligned);
+                                mask ? access.maskRun : 1, access.unaligned, access.repeat);
   keepCut(op, loaded.getDefiningOp());
   if (!isPointer) {
     replace(op, loaded);

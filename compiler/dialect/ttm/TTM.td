@@ -406,6 +406,9 @@ def TTM_LoadOp : TTM_AccessOp<"load", [AttrSizedOperandSegments, DeclareOpInterf
     If `full` is given, the widths hold only where this scalar is true, and so is then every element of the mask. Where it
     is false, groups of `mask_width` are neighbours.
 
+    Aligned groups of `repeat` registers have one address, one mask and one number of `other`: a thread reads one element for all
+    of them. Their width is 1.
+
     ```mlir
     %v = ttm.load %x[%offsets] mask %m full %f {width = 4 : i32}
        : tensor<1024xi32, #l>, !tt.ptr<f32> -> tensor<1024xf32, #l>
@@ -415,7 +418,8 @@ def TTM_LoadOp : TTM_AccessOp<"load", [AttrSizedOperandSegments, DeclareOpInterf
   let arguments = (ins Optional<TT_PtrType>:$base, TTM_Offsets:$offsets, Optional<TT_BoolLike>:$mask,
                        Optional<TT_Value>:$other, Optional<I1>:$full, DefaultValuedAttr<I32Attr, "1">:$width,
                        DefaultValuedAttr<I32Attr, "1">:$mask_width, UnitAttr:$is_volatile,
-                       DefaultValuedAttr<I32Attr, "1">:$mask_run, UnitAttr:$unaligned);
+                       DefaultValuedAttr<I32Attr, "1">:$mask_run, UnitAttr:$unaligned,
+                       DefaultValuedAttr<I32Attr, "1">:$repeat);
   let results = (outs TT_Value:$result);
   let assemblyFormat = [{
     ($base^)? `[` $offsets `]` (`mask` $mask^)? (`other` $other^)? (`full` $full^)? attr-dict
