@@ -175,10 +175,11 @@ def _multiplied(
     shape = _product_shape(x, w, transpose, bits)
     batch, k, n = size_of(tuple(w.shape)[:-2]), x.shape[-1], shape[-1]
     m = size_of(tuple(x.shape)[:-1]) // max(batch, 1)
+    few = m <= QUANTIZED_VECTOR_ROWS
     arguments: dict[str, Any] = {
         "like": x,
         "x_ptr": contiguous(x),
-        "w_ptr": viewed(w, "uint8" if bits == 8 else "uint32"),
+        "w_ptr": viewed(w, "uint8" if bits == 8 and (transpose or not few) else "uint32"),
         "scales_ptr": contiguous(scales),
         "biases_ptr": None if biases is None else contiguous(biases),
         "M": m,
@@ -188,19 +189,19 @@ def _multiplied(
         "GROUP": group,
     }
     outputs = {"out_ptr": (shape, dtype)}
-    if m <= QUANTIZED_VECTOR_ROWS:
+    if few:
         block_n, block_k, warps = quantized_vector_tile(
             x, mode, bits, dtype, transpose, m, n, k, batch, group
         )
-        kernel, more = vector_times_kernel, {}
+        kernel, more = vector_times_kernel, {"WIDE": batch * max(m * n, k * max(m, n)) >= 1 << 31}
         if transpose:
-            kernel = byte_vector_kernel if bits == 8 else word_vector_kernel
-            more = {"EVEN": n % block_n == 0 and k % block_k == 0}
+            kernel, more = byte_vector_kernel if bits == 8 else word_vector_kernel, {}
         return launch(
             kernel,
             (triton.cdiv(n, block_n), m, batch),
             outputs,
             MODE=mode,
+            EVEN=n % block_n == 0 and k % block_k == 0,
             BLOCK_N=block_n,
             BLOCK_K=block_k,
             num_warps=warps,  # a thread's share of a tile is the kernel's own
