@@ -180,19 +180,39 @@ def load_eight(x_ptr, first, inside, EVEN: tl.constexpr):
 
 
 @triton.jit
+def first_column(N, COLUMNS: tl.constexpr, BLOCK_N: tl.constexpr):
+    """Where a program's columns begin. Where blocks do not divide them, the last one has some of the one before, not to be cut."""
+    first = tl.program_id(0) * BLOCK_N
+    if COLUMNS == "shared":
+        return tl.minimum(first, N - BLOCK_N)
+    return first
+
+
+@triton.jit
+def own_columns(column, N, COLUMNS: tl.constexpr, BLOCK_N: tl.constexpr):
+    """Which columns a program stores."""
+    if COLUMNS == "shared":
+        return column >= tl.program_id(0) * BLOCK_N
+    return column < N
+
+
+@triton.jit
 def word_vector_kernel(
     x_ptr, w_ptr, scales_ptr, biases_ptr, out_ptr, M, N, K,
-    BITS: tl.constexpr, GROUP: tl.constexpr, MODE: tl.constexpr, EVEN: tl.constexpr,
-    BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr,
+    BITS: tl.constexpr, GROUP: tl.constexpr, MODE: tl.constexpr, EVEN: tl.constexpr, WIDE: tl.constexpr,
+    COLUMNS: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr,
 ):  # fmt: skip
     """A row of x: codes of 4 bits are multiplied where they are, and the sum of two words' is scaled."""
     EACH: tl.constexpr = 32 // BITS
     PAIRS: tl.constexpr = BLOCK_K // (2 * EACH)
-    m, batch = tl.program_id(1), tl.program_id(2).to(tl.int64)
-    first = batch * N + tl.program_id(0) * BLOCK_N
+    m, batch = tl.program_id(1), tl.program_id(2)
+    if WIDE:
+        batch = batch.to(tl.int64)
+    start_n = first_column(N, COLUMNS, BLOCK_N)
+    first = batch * N + start_n
     local = tl.arange(0, BLOCK_N)
     pair, two = tl.arange(0, PAIRS), tl.arange(0, 2)
-    column = tl.program_id(0) * BLOCK_N + local
+    column = start_n + local
     row_groups = K // GROUP
     # Two words lie side by side, at a multiple of two. Pointers move along the rows.
     words = (local[:, None] * (row_groups * (GROUP // (2 * EACH))) + pair[None, :])[
@@ -208,7 +228,9 @@ def word_vector_kernel(
     acc = tl.zeros((BLOCK_N, PAIRS), tl.float32)
     for start in range(0, K, BLOCK_K):
         inside = start + pair * (2 * EACH) < K
-        mask = (column < N)[:, None] & inside[None, :]
+        mask = tl.broadcast_to(inside[None, :], acc.shape)
+        if COLUMNS == "few":
+            mask = (column < N)[:, None] & mask
         low_words, high_words = tl.split(load(w_ptr + words, mask[:, :, None], EVEN))
         scale = load(scales_ptr + groups, mask, EVEN)
         scale = scale.to(tl.float32) if MODE == "affine" else power_of_two(scale)
@@ -226,23 +248,26 @@ def word_vector_kernel(
         scales_ptr += BLOCK_K // GROUP
         x_ptr += BLOCK_K
     result = tl.sum(acc, axis=1).to(out_ptr.dtype.element_ty)
-    tl.store(out_ptr + (batch * M + m) * N + column, result, mask=column < N)
+    tl.store(out_ptr + (batch * M + m) * N + column, result, mask=own_columns(column, N, COLUMNS, BLOCK_N))
 
 
 @triton.jit
 def byte_vector_kernel(
     x_ptr, w_ptr, scales_ptr, biases_ptr, out_ptr, M, N, K,
-    BITS: tl.constexpr, GROUP: tl.constexpr, MODE: tl.constexpr, EVEN: tl.constexpr,
-    BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr,
+    BITS: tl.constexpr, GROUP: tl.constexpr, MODE: tl.constexpr, EVEN: tl.constexpr, WIDE: tl.constexpr,
+    COLUMNS: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr,
 ):  # fmt: skip
     """A row of x and codes of 8 bits: those are the bytes of the words, and the sum of eight is scaled."""
     EACH: tl.constexpr = 8
     PARTS: tl.constexpr = BLOCK_K // EACH
-    m, batch = tl.program_id(1), tl.program_id(2).to(tl.int64)
-    first = batch * N + tl.program_id(0) * BLOCK_N
+    m, batch = tl.program_id(1), tl.program_id(2)
+    if WIDE:
+        batch = batch.to(tl.int64)
+    start_n = first_column(N, COLUMNS, BLOCK_N)
+    first = batch * N + start_n
     local = tl.arange(0, BLOCK_N)
     part, digit = tl.arange(0, PARTS), tl.arange(0, EACH)
-    column = tl.program_id(0) * BLOCK_N + local
+    column = start_n + local
     places = (local[:, None] * (K // EACH) + part[None, :])[:, :, None] * EACH + digit[
         None, None, :
     ]
@@ -255,7 +280,9 @@ def byte_vector_kernel(
     acc = tl.zeros((BLOCK_N, PARTS), tl.float32)
     for start in range(0, K, BLOCK_K):
         inside = start + part * EACH < K
-        mask = (column < N)[:, None] & inside[None, :]
+        mask = tl.broadcast_to(inside[None, :], acc.shape)
+        if COLUMNS == "few":
+            mask = (column < N)[:, None] & mask
         numbers = load(w_ptr + places, mask[:, :, None], EVEN)
         if MODE != "affine":
             numbers = numbers.to(tl.float8e4nv, bitcast=True)
@@ -273,7 +300,7 @@ def byte_vector_kernel(
         scales_ptr += BLOCK_K // GROUP
         x_ptr += BLOCK_K
     result = tl.sum(acc, axis=1).to(out_ptr.dtype.element_ty)
-    tl.store(out_ptr + (batch * M + m) * N + column, result, mask=column < N)
+    tl.store(out_ptr + (batch * M + m) * N + column, result, mask=own_columns(column, N, COLUMNS, BLOCK_N))
 
 
 @triton.jit

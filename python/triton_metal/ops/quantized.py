@@ -193,17 +193,20 @@ def _multiplied(
         block_n, block_k, warps = quantized_vector_tile(
             x, mode, bits, dtype, transpose, m, n, k, batch, group
         )
-        kernel, more = vector_times_kernel, {"WIDE": batch * max(m * n, k * max(m, n)) >= 1 << 31}
+        kernel, more = vector_times_kernel, {}
         if transpose:
-            kernel, more = byte_vector_kernel if bits == 8 else word_vector_kernel, {}
+            kernel = byte_vector_kernel if bits == 8 else word_vector_kernel
+            shared = "few" if n < block_n else "shared"
+            more = {"COLUMNS": shared if n % block_n else "whole"}
         return launch(
             kernel,
             (triton.cdiv(n, block_n), m, batch),
             outputs,
             MODE=mode,
-            EVEN=n % block_n == 0 and k % block_k == 0,
+            EVEN=k % block_k == 0 and (n >= block_n or not transpose),
             BLOCK_N=block_n,
             BLOCK_K=block_k,
+            WIDE=batch * max(m * n, k * max(m, n)) >= 1 << 31,
             num_warps=warps,  # a thread's share of a tile is the kernel's own
             **more,
             **arguments,
