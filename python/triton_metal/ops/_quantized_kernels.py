@@ -248,7 +248,11 @@ def word_vector_kernel(
         scales_ptr += BLOCK_K // GROUP
         x_ptr += BLOCK_K
     result = tl.sum(acc, axis=1).to(out_ptr.dtype.element_ty)
-    tl.store(out_ptr + (batch * M + m) * N + column, result, mask=own_columns(column, N, COLUMNS, BLOCK_N))
+    tl.store(
+        out_ptr + (batch * M + m) * N + column,
+        result,
+        mask=own_columns(column, N, COLUMNS, BLOCK_N),
+    )
 
 
 @triton.jit
@@ -300,7 +304,11 @@ def byte_vector_kernel(
         scales_ptr += BLOCK_K // GROUP
         x_ptr += BLOCK_K
     result = tl.sum(acc, axis=1).to(out_ptr.dtype.element_ty)
-    tl.store(out_ptr + (batch * M + m) * N + column, result, mask=own_columns(column, N, COLUMNS, BLOCK_N))
+    tl.store(
+        out_ptr + (batch * M + m) * N + column,
+        result,
+        mask=own_columns(column, N, COLUMNS, BLOCK_N),
+    )
 
 
 @triton.jit
@@ -360,7 +368,9 @@ def quantized_matmul_kernel(
 
 
 @triton.jit
-def unpacked(words, FIRST: tl.constexpr, STEP: tl.constexpr, BITS: tl.constexpr, COUNT: tl.constexpr):
+def unpacked(
+    words, FIRST: tl.constexpr, STEP: tl.constexpr, BITS: tl.constexpr, COUNT: tl.constexpr
+):
     """The COUNT codes of each word, in new last dimensions of 2 whose last one is the lowest bit of the place."""
     if COUNT == 1:
         return (words >> FIRST) & ((1 << BITS) - 1)

@@ -40,6 +40,8 @@ from .matmuls import dtype_argument
 
 MODES = ("affine", "mxfp4", "mxfp8")
 _WORDS = ("uint32", "int32")
+#: From so many numbers of an array on, products of a few rows count places in 64 bits.
+WIDE_FROM = 1 << 31
 
 
 def viewed(x: Array, dtype: str) -> Array:
@@ -206,7 +208,7 @@ def _multiplied(
             EVEN=k % block_k == 0 and (n >= block_n or not transpose),
             BLOCK_N=block_n,
             BLOCK_K=block_k,
-            WIDE=batch * max(m * n, k * max(m, n)) >= 1 << 31,
+            WIDE=batch * max(m * n, k * max(m, n)) >= WIDE_FROM,
             num_warps=warps,  # a thread's share of a tile is the kernel's own
             **more,
             **arguments,
