@@ -175,7 +175,7 @@ GPU was asked. Of two kernels that follow each other the first stands. *Refused*
 are among them.
 
 Softmax of 16,384 columns takes a register more, as it reads a row once: a thread holds 16 numbers, where MLX's loop reads four at a time, and
-each row twice. Attention with heads of 80 takes more: its rows are two pieces, of 64 and 16, each with addresses of its own. GEMV in bfloat16 takes more, as the bound
+each row twice. Attention with heads of 80 takes more, for as many threads in flight: its rows are two pieces, of 64 and 16, each with addresses of its own. GEMV in bfloat16 takes more, as the bound
 of its whole steps and the masks of the last one ask the same of its rows, which is kept between them.
 
 """

@@ -1,4 +1,5 @@
 // A pointer that moves as its loop's counter does stays where it is, and accesses add the counter.
+// So they do with another number that the loop carries.
 
 #include "dialect/msl/MSL.h"
 #include "dialect/msl/ScalarTypes.h"
@@ -24,11 +25,27 @@ namespace {
 /// Each place that accesses have before a loop takes two registers. A pointer that moves takes two,
 /// too, and each offset one.
 constexpr int64_t kMostPlaces = 2;
+/// Where a carried number moves a pointer, it stays in its register anyhow, and each step adds it.
+constexpr int64_t kMostPlacesOfNumbers = 4;
 
 /// The pointers of one loop.
 class FollowedCounter {
 public:
   explicit FollowedCounter(scf::ForOp loop) : loop(loop), before(loop) {}
+
+  /// Returns whether accesses add a number that the loop carries, where a step has added it to
+  /// their pointer.
+  bool addNumbers() {
+    SmallVector<PtrAddOp> sums;
+    for (Operation &op : loop.getBody()->without_terminator())
+      if (auto sum = dyn_cast<PtrAddOp>(op); sum && isMovedByNumber(sum))
+        sums.push_back(sum);
+    for (PtrAddOp sum : sums) {
+      addLast(sum.getResult(), sum.getBase(), sum.getOffset());
+      sum.erase();
+    }
+    return !sums.empty();
+  }
 
   /// Returns whether a pointer stays now.
   bool run() {
@@ -116,24 +133,43 @@ private:
   bool follows(unsigned index) const {
     BlockArgument pointer = loop.getRegionIterArg(index);
     auto type = dyn_cast<PtrType>(pointer.getType());
-    // Apple's compiler has been seen to lose bytes at a pointer plus an offset plus another one.
-    if (!type || type.getSpace() != AddressSpace::Device ||
-        getElementBytes(type.getElementType()) == 1 || !loop.getResult(index).use_empty())
+    if (!type || !mayAddTwice(type) || !loop.getResult(index).use_empty())
       return false;
     auto move = loop.getTiedLoopYieldedValue(pointer)->get().getDefiningOp<PtrAddOp>();
     if (!move || move.getBase() != pointer || !move->hasOneUse() ||
         !areEqual(move.getOffset(), loop.getStep()))
       return false;
+    int64_t places = countPlaces(pointer, move);
+    return places > 0 && places <= kMostPlaces;
+  }
+
+  /// Whether a number that the loop carries, and that is not its counter, is added to a pointer
+  /// from before the loop, at which accesses have several places.
+  bool isMovedByNumber(PtrAddOp sum) const {
+    auto number = dyn_cast<BlockArgument>(sum.getOffset());
+    if (!number || number.getOwner() != loop.getBody() || number == loop.getInductionVar() ||
+        before.isInside(sum.getBase()) || !mayAddTwice(sum.getType()))
+      return false;
+    int64_t places = countPlaces(sum.getResult(), PtrAddOp());
+    return places > 1 && places <= kMostPlacesOfNumbers;
+  }
+
+  /// Apple's compiler has been seen to lose bytes at a pointer plus an offset plus another one.
+  static bool mayAddTwice(PtrType type) {
+    return type.getSpace() == AddressSpace::Device && getElementBytes(type.getElementType()) != 1;
+  }
+
+  /// The places of a pointer's accesses, the same ones in all steps of the loop; -1 for others, or
+  /// where something else than them and `move` reads the pointer.
+  int64_t countPlaces(Value pointer, PtrAddOp move) const {
     int64_t places = 0;
     SmallVector<Value> offsets;
-    bool isAccessed = false;
     for (OpOperand &use : pointer.getUses()) {
       Operation *user = use.getOwner();
       if (user == move)
         continue;
       if (!isa<ReadOp, WriteOp, PtrAddOp>(user) || use.getOperandNumber() != getBaseNumber(user))
-        return false;
-      isAccessed = true;
+        return -1;
       OpOperand *offset = getOffset(user);
       Value value = offset && !isConstant(offset->get()) ? offset->get() : Value();
       if (llvm::any_of(offsets, [&](Value other) {
@@ -142,14 +178,14 @@ private:
         continue;
       SmallPtrSet<Operation *, 4> unrolled;
       if (value && !isFixed(value, unrolled))
-        return false;
+        return -1;
       int64_t steps = 1;
       for (Operation *op : unrolled)
         steps *= int64_t(cast<UnrollOp>(op).getUpper()) - int64_t(cast<UnrollOp>(op).getLower());
       offsets.push_back(value);
       places += steps;
     }
-    return isAccessed && places <= kMostPlaces;
+    return places;
   }
 
   /// Which operand is the pointer.
@@ -168,6 +204,11 @@ private:
     auto move = loop.getTiedLoopYieldedValue(pointer)->get().getDefiningOp<PtrAddOp>();
     loop.getTiedLoopYieldedValue(pointer)->set(pointer);
     move.erase();
+    addLast(pointer, first, counter);
+  }
+
+  /// Has the accesses at `pointer`, which is `first` plus a number, add that number last.
+  void addLast(Value pointer, Value first, Value counter) {
     for (OpOperand &use : llvm::make_early_inc_range(pointer.getUses())) {
       Operation *user = use.getOwner();
       if (user == loop.getBody()->getTerminator())
@@ -227,8 +268,10 @@ struct FollowCounters : triton_metal::impl::MSLFollowCountersBase<FollowCounters
     SmallVector<scf::ForOp> loops;
     getOperation().walk([&](scf::ForOp loop) { loops.push_back(loop); });
     bool changes = false;
-    for (scf::ForOp loop : loops)
+    for (scf::ForOp loop : loops) {
+      changes |= FollowedCounter(loop).addNumbers();
       changes |= FollowedCounter(loop).run();
+    }
     if (!changes)
       markAllAnalysesPreserved();
   }

@@ -1,6 +1,7 @@
 // Decides which operations on tiles share a loop: see Passes.td.
 
 #include "transforms/MSLAccess.h"
+#include "transforms/MSLJoins.h"
 #include "transforms/MSLReductions.h"
 #include "transforms/MSLTiles.h"
 #include "transforms/Passes.h"
@@ -94,8 +95,8 @@ struct OpenLoop {
 /// Forms the loops of one block.
 class LoopFormer {
 public:
-  LoopFormer(Block &block, Costs &costs, PointerOrigins &origins)
-      : block(block), costs(costs), origins(origins) {}
+  LoopFormer(Block &block, Costs &costs, const Joins &joins, PointerOrigins &origins)
+      : block(block), costs(costs), joins(joins), origins(origins) {}
 
   LogicalResult run() {
     for (Operation &op : llvm::make_early_inc_range(block.without_terminator())) {
@@ -117,8 +118,8 @@ public:
 
 private:
   bool isOnDemandHere(Value value) {
-    return isOnDemand(value) &&
-           (isa<PermuteRegistersOp>(value.getDefiningOp()) || costs.isCheap(value));
+    return isOnDemand(value) && (isa<PermuteRegistersOp>(value.getDefiningOp()) ||
+                                 joins.contains(value.getDefiningOp()) || costs.isCheap(value));
   }
 
   /// The number of registers of a loop over the operation; 0 if the operation is not computed in a
@@ -248,6 +249,7 @@ private:
 
   Block &block;
   Costs &costs;
+  const Joins &joins;
   PointerOrigins &origins;
   /// In the order in which they run.
   SmallVector<OpenLoop, 2> open;
@@ -267,9 +269,10 @@ struct FormTileLoops : triton_metal::impl::MSLFormTileLoopsBase<FormTileLoops> {
               blocks.push_back(&block);
       });
       Costs costs;
+      Joins joins(kernel);
       PointerOrigins origins(kernel);
       for (Block *block : blocks)
-        if (failed(LoopFormer(*block, costs, origins).run()))
+        if (failed(LoopFormer(*block, costs, joins, origins).run()))
           return signalPassFailure();
     }
   }

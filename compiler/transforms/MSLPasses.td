@@ -467,7 +467,8 @@ def MSLFormTileLoops : Pass<"msl-form-tile-loops", "::mlir::ModuleOp"> {
     Neighbours of one size share a loop, unless one needs other registers of the other's result than its own step computes,
     or touches memory that the other writes. What lies between them and needs neither goes before the loop: a loop of another size,
     too, where the second one needs what it leaves. A tile of little cost stays outside of loops, and so does one that only has
-    another order of registers: it is computed wherever it is used.
+    another order of registers: it is computed wherever it is used. So is what makes several tiles of one with fewer numbers, such as the codes that words hold,
+    where constant choices put these side by side and take each once: then the words wait, and not the codes.
 
     ```mlir
     %v = msl.load %x[%o] : !msl.ptr<f32, device>, vector<8xi32> -> vector<8xf32>

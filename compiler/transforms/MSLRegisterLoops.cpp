@@ -8,6 +8,7 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/UB/IR/UBOps.h"
+#include "mlir/IR/Matchers.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "llvm/ADT/EquivalenceClasses.h"
 #include "llvm/ADT/MapVector.h"
@@ -198,6 +199,7 @@ namespace {
 
 /// Widens a step such that it takes whole vectors of the variables that are read under another
 /// order of registers. The components of a vector are then constants, and not selected by an index.
+/// So are the sides of constant choices that are computed on demand under another order.
 class StepWidener {
 public:
   /// A step that would become longer than this stays as it was.
@@ -211,11 +213,13 @@ public:
     Operation *op = value.getDefiningOp();
     if (auto read = dyn_cast_or_null<ReadTileOp>(op)) {
       if (!isIdentity)
-        widen(map, getWidth(read.getArray()));
+        widen(map, getWidth(read.getArray()) - 1);
     } else if (auto permute = dyn_cast_or_null<PermuteRegistersOp>(op)) {
       RegisterMap inner{SmallVector<int64_t>(permute.getBases()), int64_t(permute.getOffset())};
       visit(permute.getValue(), map.then(inner), /*isIdentity=*/false);
     } else if (op && isElementwise(op)) {
+      if (auto select = dyn_cast<arith::SelectOp>(op); select && !isIdentity)
+        widen(map, getChoosingBits(select));
       for (Value operand : op->getOperands())
         visit(operand, map, isIdentity);
     }
@@ -224,10 +228,25 @@ public:
   int64_t get() const { return step; }
 
 private:
-  void widen(const RegisterMap &map, int64_t width) {
+  /// The bits of a register's number that decide which side of a constant choice it takes.
+  static int64_t getChoosingBits(arith::SelectOp select) {
+    DenseElementsAttr choice;
+    if (!matchPattern(select.getCondition(), m_Constant(&choice)) || choice.isSplat())
+      return 0;
+    SmallVector<bool> sides(choice.getValues<bool>());
+    int64_t bits = 0;
+    for (size_t bit = 1; bit < sides.size(); bit <<= 1)
+      for (size_t index = 0; index < sides.size(); ++index)
+        if (sides[index] != sides[index ^ bit])
+          bits |= bit;
+    return bits;
+  }
+
+  /// Widens the step to all registers that differ in these bits of the other order.
+  void widen(const RegisterMap &map, int64_t bits) {
     int64_t wide = step;
     for (auto [bit, base] : llvm::enumerate(map.bases))
-      if (base & (width - 1))
+      if (base & bits)
         wide = std::max(wide, int64_t(2) << bit);
     if (wide <= std::min(kLongest, registers))
       step = wide;

@@ -67,6 +67,9 @@ def MSLHoistOffsets : Pass<"msl-hoist-offsets", "::mlir::ModuleOp"> {
     }
     ```
     Bytes keep their addresses: `msl-merge-byte-offsets` makes one offset of them.
+
+    Another number that a loop carries may move a pointer from before the loop, at which accesses have two to four places. Then they add it to these,
+    and no step adds it to the pointer.
   }];
 }
 

@@ -6,9 +6,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+import triton_metal as triton
 import triton_metal.ops as ops
 from triton_metal.errors import LaunchTypeError, LaunchValueError
+from triton_metal.ops import quantized as quantized_module
+from triton_metal.ops._choices import forced
 from triton_metal.ops._quantized_kernels import quantized_matmul_kernel
+from triton_metal.ops._row_family import QUANTIZED_ROWS
 
 from _bounds import UNIT_ROUNDOFF, accumulation
 from _counts import counting
@@ -140,6 +144,42 @@ def test_products_of_many_shapes(kind: tuple, rows: int, transpose: bool) -> Non
     assert_near(found, exact, bound, "float32")
 
 
+@pytest.mark.parametrize("k", [64, 544])
+@pytest.mark.parametrize("n", [1, 3, 4, 5, 7])
+@pytest.mark.parametrize("bits", [4, 8])
+def test_each_column_of_a_vectors_product_is_stored_by_one_program(
+    bits: int, n: int, k: int
+) -> None:
+    """The last block of columns begins within the one before, and where there is no other one, it is cut."""
+    kind = ("affine", 32, bits)
+    parts, values = quantized(matrix((n, k)), kind, "float32")
+    x = np.random.default_rng(n).standard_normal((2, k)).astype(np.float32)
+    with triton.launch_options(check="all"):
+        found = ops.quantized_matmul(x, *parts, group_size=32, bits=bits)
+    exact, bound, _ = product_and_bound(x.astype(np.float64), parts, values, kind, True)
+    assert_near(found, exact, bound, "float32")
+
+
+@pytest.mark.parametrize("transpose", [True, False])
+@pytest.mark.parametrize("kind", FEW, ids=str)
+def test_places_of_64_bits_are_those_of_32(
+    kind: tuple, transpose: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mode, group, bits = kind
+    parts, values = quantized(matrix((2, 70, 128)), kind, "float32")
+    depth = values.shape[-1 if transpose else -2]
+    x = np.random.default_rng(1).standard_normal((2, 3, depth)).astype(np.float32)
+
+    def product() -> np.ndarray:
+        return ops.quantized_matmul(x, *parts, transpose=transpose, group_size=group, bits=bits, mode=mode)  # fmt: skip
+
+    found = product()
+    exact, bound, _ = product_and_bound(x.astype(np.float64), parts, values, kind, transpose)
+    assert_near(found, exact, bound, "float32")
+    monkeypatch.setattr(quantized_module, "WIDE_FROM", 1)
+    assert np.array_equal(product(), found)
+
+
 def product_and_bound(x: Any, parts: Any, values: Any, kind: tuple, transpose: bool) -> Any:
     """Scales and biases round on their own, so the bound has their magnitudes, not those of their sums."""
     size = np.abs(values)
@@ -216,6 +256,15 @@ def test_counts_of_vectors_are_at_most_those_of_mlx(kind: tuple) -> None:
     assert counts.device_bytes <= MLX_BYTES[kind]
     assert counts.private_bytes == counts.multiplies == 0
     assert counts.barriers == 0 or not transpose
+
+
+@pytest.mark.parametrize("bits", [4, 8])
+def test_a_vector_times_a_matrix_leaves_registers_for_1024_threads(bits: int) -> None:
+    """32 sums of a thread are most of the 52 registers; codes are computed from their words one after the other."""
+    parts, _ = quantized(matrix((128, 256), "float16"), ("affine", 64, bits), "float16")
+    with forced(QUANTIZED_ROWS.name, (1,)), triton.launch_options(count=True) as report:
+        ops.quantized_matmul(np.ones((1, 128), np.float16), *parts, transpose=False, bits=bits)
+    assert report.launches[0].counters["registers_per_thread"] <= 52
 
 
 @pytest.mark.parametrize("bits", [4, 8])

@@ -16,7 +16,7 @@ from triton_metal.ops import _family
 from triton_metal.ops._choices import FOLDER, MOST_REGISTERS, asked, forced, read_table
 from triton_metal.ops._decode_family import DECODE
 from triton_metal.ops._families import FAMILIES
-from triton_metal.ops._product_families import ADD_PARTS, MATMUL, QUANTIZED, parts_with_work
+from triton_metal.ops._product_families import ADD_PARTS, MATMUL, QUANTIZED, held, parts_with_work
 from triton_metal.ops._row_family import QUANTIZED_ROWS
 from triton_metal.ops._scaled_family import SCALED
 from triton_metal.ops._table_counts import coefficients, entry_of
@@ -312,6 +312,17 @@ def test_rows_that_are_short_share_lines_of_a_quantised_matrix() -> None:
     assert near[0] == pytest.approx((1.0, 1.0))
     assert near[1][1] < 0.55
     assert near[2][1] == pytest.approx(0.75)
+
+
+@pytest.mark.parametrize("kind", ["affine4 float16 t", "affine8 float16 t", "affine4 float16 n"])
+def test_of_equal_quantised_tiles_the_one_with_more_threads_in_flight_is_taken(kind: str) -> None:
+    """Both tiles have the same work and traffic, and four SIMD-groups the least bytes of threadgroup memory."""
+    sizes, chip = (512, 1024, 512, 1, 64), ranking_chip("M1")
+    found = {each.config: each for each in QUANTIZED.candidates(kind, sizes)}
+    few, many = found[64, 64, 32, 4], found[64, 64, 32, 8]
+    assert few.order[:2] == many.order[:2]
+    assert held(few.launches[0].entry) < held(many.launches[0].entry)
+    assert QUANTIZED.best(chip, kind, sizes) == many.config
 
 
 def test_few_rows_of_a_long_matrix_have_more_groups_on_a_larger_chip() -> None:

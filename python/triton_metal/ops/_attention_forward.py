@@ -100,9 +100,13 @@ def attention_kernel(
     total = tl.zeros((BLOCK_M, BLOCK_N if APART else 1), tl.float32)
     acc_a = tl.zeros((BLOCK_M, A), tl.float32)
     acc_b = tl.zeros((BLOCK_M, B if B else 1), tl.float32)
+    # Rows in two pieces have three places in a step. One number moves all of them, where pointers would take two registers each.
+    COUNTED: tl.constexpr = B != 0 and not FAR
+    k_at = v_at = 0
     for start_n in range(first, last, BLOCK_N):
         n = start_n + keys
-        k = load_rows(k_ptr, k_steps[2], keys, None if EVEN else n < n_keys, A, B, WIDTH)
+        block_ptr = k_ptr + k_at if COUNTED else k_ptr
+        k = load_rows(block_ptr, k_steps[2], keys, None if EVEN else n < n_keys, A, B, WIDTH)
         scores = products(q, k, B)
         if not POSITIVE:
             scores *= scale_2
@@ -126,14 +130,19 @@ def attention_kernel(
         fade = tl.exp2(highest - higher)
         added = weights if APART else tl.sum(weights, axis=1)[:, None]
         total = total * fade[:, None] + added
-        v = load_rows(v_ptr, v_steps[2], keys, None if EVEN else n < n_keys, A, B, WIDTH)
+        block_ptr = v_ptr + (k_at if ALIKE else v_at) if COUNTED else v_ptr
+        v = load_rows(block_ptr, v_steps[2], keys, None if EVEN else n < n_keys, A, B, WIDTH)
         weights = weights.to(v[0].dtype)
         acc_a = tl.dot(weights, v[0], acc_a * fade[:, None], input_precision="ieee")
         if B:
             acc_b = tl.dot(weights, v[1], acc_b * fade[:, None], input_precision="ieee")
         highest = higher
-        k_ptr += BLOCK_N * index(k_steps[2], FAR)
-        v_ptr += BLOCK_N * index(v_steps[2], FAR)
+        if COUNTED:
+            k_at += BLOCK_N * k_steps[2]
+            v_at += BLOCK_N * v_steps[2]
+        else:
+            k_ptr += BLOCK_N * index(k_steps[2], FAR)
+            v_ptr += BLOCK_N * index(v_steps[2], FAR)
 
     total = tl.sum(total, axis=1)
     # A total is no more than the number of keys, so that its reciprocal is a number like any other.

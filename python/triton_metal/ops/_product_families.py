@@ -7,7 +7,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from ..cost.model import Sums
+from ..cost.chips import chip
+from ..cost.model import Sums, groups_in_flight
 from ._choices import MOST_REGISTERS, Config, Entry, Launch
 from ._family import Candidate, Family, cdiv, parts_up_to
 
@@ -296,6 +297,12 @@ def part_launch(
 MATMUL = MatrixProducts()
 
 
+def held(entry: Entry) -> int:
+    """The threads that a core of the M1 holds of an entry's kernel."""
+    groups = groups_in_flight(chip("M1"), entry.registers, entry.threads, entry.threadgroup_bytes)
+    return groups * entry.threads
+
+
 def bytes_read(mode: str, dtype: str, sizes: tuple[int, ...]) -> int:
     """The bytes of the operands of a product with a quantised matrix."""
     m, n, k, batch, group = sizes
@@ -356,6 +363,7 @@ class QuantizedProducts(Family):
             order = (
                 max(programs * block_m * block_n, usual * 4096),
                 max(programs * (block_m * number * 8 + block_n * bits), usual * 64 * (number * 8 + bits)),
+                -held(entry),
                 programs * (entry.staged_once + steps * entry.staged_step),
                 abs(math.log2(warps / 4)),
             )  # fmt: skip

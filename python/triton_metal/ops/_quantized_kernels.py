@@ -180,19 +180,39 @@ def load_eight(x_ptr, first, inside, EVEN: tl.constexpr):
 
 
 @triton.jit
+def first_column(N, COLUMNS: tl.constexpr, BLOCK_N: tl.constexpr):
+    """Where a program's columns begin. Where blocks do not divide them, the last one has some of the one before, not to be cut."""
+    first = tl.program_id(0) * BLOCK_N
+    if COLUMNS == "shared":
+        return tl.minimum(first, N - BLOCK_N)
+    return first
+
+
+@triton.jit
+def own_columns(column, N, COLUMNS: tl.constexpr, BLOCK_N: tl.constexpr):
+    """Which columns a program stores."""
+    if COLUMNS == "shared":
+        return column >= tl.program_id(0) * BLOCK_N
+    return column < N
+
+
+@triton.jit
 def word_vector_kernel(
     x_ptr, w_ptr, scales_ptr, biases_ptr, out_ptr, M, N, K,
-    BITS: tl.constexpr, GROUP: tl.constexpr, MODE: tl.constexpr, EVEN: tl.constexpr,
-    BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr,
+    BITS: tl.constexpr, GROUP: tl.constexpr, MODE: tl.constexpr, EVEN: tl.constexpr, WIDE: tl.constexpr,
+    COLUMNS: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr,
 ):  # fmt: skip
     """A row of x: codes of 4 bits are multiplied where they are, and the sum of two words' is scaled."""
     EACH: tl.constexpr = 32 // BITS
     PAIRS: tl.constexpr = BLOCK_K // (2 * EACH)
-    m, batch = tl.program_id(1), tl.program_id(2).to(tl.int64)
-    first = batch * N + tl.program_id(0) * BLOCK_N
+    m, batch = tl.program_id(1), tl.program_id(2)
+    if WIDE:
+        batch = batch.to(tl.int64)
+    start_n = first_column(N, COLUMNS, BLOCK_N)
+    first = batch * N + start_n
     local = tl.arange(0, BLOCK_N)
     pair, two = tl.arange(0, PAIRS), tl.arange(0, 2)
-    column = tl.program_id(0) * BLOCK_N + local
+    column = start_n + local
     row_groups = K // GROUP
     # Two words lie side by side, at a multiple of two. Pointers move along the rows.
     words = (local[:, None] * (row_groups * (GROUP // (2 * EACH))) + pair[None, :])[
@@ -208,7 +228,9 @@ def word_vector_kernel(
     acc = tl.zeros((BLOCK_N, PAIRS), tl.float32)
     for start in range(0, K, BLOCK_K):
         inside = start + pair * (2 * EACH) < K
-        mask = (column < N)[:, None] & inside[None, :]
+        mask = tl.broadcast_to(inside[None, :], acc.shape)
+        if COLUMNS == "few":
+            mask = (column < N)[:, None] & mask
         low_words, high_words = tl.split(load(w_ptr + words, mask[:, :, None], EVEN))
         scale = load(scales_ptr + groups, mask, EVEN)
         scale = scale.to(tl.float32) if MODE == "affine" else power_of_two(scale)
@@ -226,23 +248,30 @@ def word_vector_kernel(
         scales_ptr += BLOCK_K // GROUP
         x_ptr += BLOCK_K
     result = tl.sum(acc, axis=1).to(out_ptr.dtype.element_ty)
-    tl.store(out_ptr + (batch * M + m) * N + column, result, mask=column < N)
+    tl.store(
+        out_ptr + (batch * M + m) * N + column,
+        result,
+        mask=own_columns(column, N, COLUMNS, BLOCK_N),
+    )
 
 
 @triton.jit
 def byte_vector_kernel(
     x_ptr, w_ptr, scales_ptr, biases_ptr, out_ptr, M, N, K,
-    BITS: tl.constexpr, GROUP: tl.constexpr, MODE: tl.constexpr, EVEN: tl.constexpr,
-    BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr,
+    BITS: tl.constexpr, GROUP: tl.constexpr, MODE: tl.constexpr, EVEN: tl.constexpr, WIDE: tl.constexpr,
+    COLUMNS: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr,
 ):  # fmt: skip
     """A row of x and codes of 8 bits: those are the bytes of the words, and the sum of eight is scaled."""
     EACH: tl.constexpr = 8
     PARTS: tl.constexpr = BLOCK_K // EACH
-    m, batch = tl.program_id(1), tl.program_id(2).to(tl.int64)
-    first = batch * N + tl.program_id(0) * BLOCK_N
+    m, batch = tl.program_id(1), tl.program_id(2)
+    if WIDE:
+        batch = batch.to(tl.int64)
+    start_n = first_column(N, COLUMNS, BLOCK_N)
+    first = batch * N + start_n
     local = tl.arange(0, BLOCK_N)
     part, digit = tl.arange(0, PARTS), tl.arange(0, EACH)
-    column = tl.program_id(0) * BLOCK_N + local
+    column = start_n + local
     places = (local[:, None] * (K // EACH) + part[None, :])[:, :, None] * EACH + digit[
         None, None, :
     ]
@@ -255,7 +284,9 @@ def byte_vector_kernel(
     acc = tl.zeros((BLOCK_N, PARTS), tl.float32)
     for start in range(0, K, BLOCK_K):
         inside = start + part * EACH < K
-        mask = (column < N)[:, None] & inside[None, :]
+        mask = tl.broadcast_to(inside[None, :], acc.shape)
+        if COLUMNS == "few":
+            mask = (column < N)[:, None] & mask
         numbers = load(w_ptr + places, mask[:, :, None], EVEN)
         if MODE != "affine":
             numbers = numbers.to(tl.float8e4nv, bitcast=True)
@@ -273,7 +304,11 @@ def byte_vector_kernel(
         scales_ptr += BLOCK_K // GROUP
         x_ptr += BLOCK_K
     result = tl.sum(acc, axis=1).to(out_ptr.dtype.element_ty)
-    tl.store(out_ptr + (batch * M + m) * N + column, result, mask=column < N)
+    tl.store(
+        out_ptr + (batch * M + m) * N + column,
+        result,
+        mask=own_columns(column, N, COLUMNS, BLOCK_N),
+    )
 
 
 @triton.jit
@@ -297,7 +332,7 @@ def quantized_matmul_kernel(
     width = K if TRANSPOSE else N
     x_ptr += (batch * M + first_m) * K
     row = batch * N + first_n if TRANSPOSE else batch * K
-    w_ptr += row * (width // EACH)
+    w_ptr += row * (width // EACH) + (0 if TRANSPOSE else first_n // EACH)
     scales_ptr += row * (width // GROUP)
     if MODE == "affine":
         biases_ptr += row * (width // GROUP)
@@ -306,15 +341,16 @@ def quantized_matmul_kernel(
         x_at = x_ptr + m[:, None] * K + start + k[None, :]
         if TRANSPOSE:
             x = tl.load(x_at, mask=x_mask, other=0.0)
-            at = n[:, None] * (K // EACH) + (start // EACH + unit)[None, :]
+            at = n[:, None] * (K // EACH) + unit[None, :]
             rows, mask = n * (K // GROUP) + start // GROUP, inside
             whole = mask[:, None]
         else:
             x = tl.load(x_at, mask=x_mask & (start + k < K)[None, :], other=0.0)
-            at = (start + k)[:, None].to(tl.int64) * (N // EACH) + (first_n // EACH + unit)[None, :]
+            at = k[:, None] * (N // EACH) + unit[None, :]
             rows, mask = (start + k) * (N // GROUP) + first_n // GROUP, start + k < K
             whole = mask[:, None] & (first_n + unit * EACH < N)[None, :]
         codes = tl.load(w_ptr + at, mask=whole, other=0)
+        w_ptr += BLOCK_K // EACH if TRANSPOSE else BLOCK_K * (N // EACH)
         scale = tl.load(scales_ptr + rows, mask=mask, other=0)
         bias = scale
         if MODE == "affine":
@@ -322,7 +358,7 @@ def quantized_matmul_kernel(
         if BITS == 4:
             # A thread has all codes of its words.
             codes = tl.reshape(
-                unpacked(codes, 0, 4, EACH), (BLOCK_N if TRANSPOSE else BLOCK_K, SIDE)
+                unpacked(codes, 0, 4, 4, EACH), (BLOCK_N if TRANSPOSE else BLOCK_K, SIDE)
             )
         w = numbers_of(codes, scale[:, None], bias[:, None], MODE, TYPE)
         w = tl.trans(w) if TRANSPOSE else w
@@ -332,68 +368,69 @@ def quantized_matmul_kernel(
 
 
 @triton.jit
-def unpacked(words, FIRST: tl.constexpr, STEP: tl.constexpr, COUNT: tl.constexpr):
-    """The COUNT codes of 4 bits of each word, in new last dimensions of 2 whose last one is the lowest bit of the place."""
+def unpacked(
+    words, FIRST: tl.constexpr, STEP: tl.constexpr, BITS: tl.constexpr, COUNT: tl.constexpr
+):
+    """The COUNT codes of each word, in new last dimensions of 2 whose last one is the lowest bit of the place."""
     if COUNT == 1:
-        return (words >> FIRST) & 15
-    even = unpacked(words, FIRST, 2 * STEP, COUNT // 2)
-    return tl.join(even, unpacked(words, FIRST + STEP, 2 * STEP, COUNT // 2))
+        return (words >> FIRST) & ((1 << BITS) - 1)
+    even = unpacked(words, FIRST, 2 * STEP, BITS, COUNT // 2)
+    return tl.join(even, unpacked(words, FIRST + STEP, 2 * STEP, BITS, COUNT // 2))
 
 
 @triton.jit
 def vector_times_kernel(
     x_ptr, w_ptr, scales_ptr, biases_ptr, out_ptr, M, N, K,
-    BITS: tl.constexpr, GROUP: tl.constexpr, MODE: tl.constexpr,
+    BITS: tl.constexpr, GROUP: tl.constexpr, MODE: tl.constexpr, EVEN: tl.constexpr, WIDE: tl.constexpr,
     BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr,
 ):  # fmt: skip
-    """A row of x times the matrix itself, whose rows lie along N. A block has one group of a row or a part of it."""
-    EACH: tl.constexpr = 8
+    """A row of x times the matrix itself, whose rows lie along N. A block has one group of a row or a part of it.
+
+    Places are counted from the arrays' beginnings, WIDE where they need 64 bits: one number for each array, beside
+    pointers that all threads share.
+    """
+    EACH: tl.constexpr = 32 // BITS
     UNITS: tl.constexpr = BLOCK_N // EACH
-    m, batch = tl.program_id(1), tl.program_id(2).to(tl.int64)
+    m, batch = tl.program_id(1), tl.program_id(2)
+    if WIDE:
+        m, batch = m.to(tl.int64), batch.to(tl.int64)
     first = tl.program_id(0) * BLOCK_N
     # Blocks divide groups, and groups the rows: no block is cut along N, and what a thread reads of a row is aligned.
     groups = N // GROUP
     stride = groups * (GROUP // EACH)
     row, unit, digit = tl.arange(0, BLOCK_K), tl.arange(0, UNITS), tl.arange(0, EACH)
     row3 = row[:, None, None]
-    x_ptr += (batch * M + m) * K
-    w_ptr += (batch * K * stride + tl.program_id(0) * UNITS) * (1 if BITS == 4 else EACH)
-    scales_ptr += batch * K * groups + first // GROUP
-    if MODE == "affine":
-        biases_ptr += batch * K * groups + first // GROUP
-    places = row[:, None] * stride + unit[None, :]
+    x_at = (batch * M + m) * K + row3
+    group_at = batch * K * groups + first // GROUP + row3 * groups
+    word_at = batch * K * stride + tl.program_id(0) * UNITS + row[:, None] * stride
     acc = tl.zeros((BLOCK_K, UNITS, EACH), tl.float32)
     for start in range(0, K, BLOCK_K):
-        inside, inside3 = start + row < K, start + row3 < K
-        x = tl.load(x_ptr + row3, mask=inside3, other=0.0).to(tl.float32)
-        scale = tl.load(scales_ptr + row3 * groups, mask=inside3, other=0)
+        inside, inside3 = start + row[:, None] < K, start + row3 < K
+        x = load(x_ptr + x_at, inside3, EVEN).to(tl.float32)
+        scale = load(scales_ptr + group_at, inside3, EVEN)
         scale = scale.to(tl.float32) if MODE == "affine" else power_of_two(scale)
         if BITS == 4:
-            words = tl.load(w_ptr + places, mask=inside[:, None], other=0)
-            codes = tl.reshape(unpacked(words, 0, 4, EACH), (BLOCK_K, UNITS, EACH))
-            if MODE == "affine":
-                codes = codes.to(tl.float32)
-            else:
-                codes = small_half(codes << 28).to(tl.float32) * 16384.0
-            w_ptr += BLOCK_K * stride
+            words = load(w_ptr + (word_at + unit[None, :]), inside, EVEN)
         else:
             # Two loads, as a thread has a row's codes, more than it reads at once.
-            half = row[:, None] * (stride * EACH) + tl.arange(0, BLOCK_N // 2)[None, :]
-            low = tl.load(w_ptr + half, mask=inside[:, None], other=0)
-            high = tl.load(w_ptr + BLOCK_N // 2 + half, mask=inside[:, None], other=0)
-            codes = tl.permute(tl.join(low, high), (0, 2, 1))
-            codes = tl.reshape(codes, (BLOCK_K, UNITS, EACH))
-            if MODE != "affine":
-                codes = codes.to(tl.float8e4nv, bitcast=True)
+            half = word_at + tl.arange(0, UNITS // 2)[None, :]
+            low = load(w_ptr + half, inside, EVEN)
+            high = load(w_ptr + (half + UNITS // 2), inside, EVEN)
+            words = tl.reshape(tl.permute(tl.join(low, high), (0, 2, 1)), (BLOCK_K, UNITS))
+        codes = tl.reshape(unpacked(words, 0, BITS, BITS, EACH), (BLOCK_K, UNITS, EACH))
+        if MODE == "affine":
             codes = codes.to(tl.float32)
-            w_ptr += BLOCK_K * stride * EACH
+        elif BITS == 4:
+            codes = small_half(codes << 28).to(tl.float32) * 16384.0
+        else:
+            codes = codes.to(tl.uint8).to(tl.float8e4nv, bitcast=True).to(tl.float32)
         acc += (scale * x) * codes
         if MODE == "affine":
-            bias = tl.load(biases_ptr + row3 * groups, mask=inside3, other=0)
+            bias = load(biases_ptr + group_at, inside3, EVEN)
             acc += bias.to(tl.float32) * x
-            biases_ptr += BLOCK_K * groups
-        scales_ptr += BLOCK_K * groups
-        x_ptr += BLOCK_K
+        x_at += BLOCK_K
+        group_at += BLOCK_K * groups
+        word_at += BLOCK_K * stride
     result = tl.sum(acc, axis=0).to(out_ptr.dtype.element_ty)
     at = (batch * M + m) * N + first + unit[:, None] * EACH + digit[None, :]
     tl.store(out_ptr + at, result)

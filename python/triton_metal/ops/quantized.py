@@ -40,6 +40,8 @@ from .matmuls import dtype_argument
 
 MODES = ("affine", "mxfp4", "mxfp8")
 _WORDS = ("uint32", "int32")
+#: From so many numbers of an array on, products of a few rows count places in 64 bits.
+WIDE_FROM = 1 << 31
 
 
 def viewed(x: Array, dtype: str) -> Array:
@@ -175,10 +177,11 @@ def _multiplied(
     shape = _product_shape(x, w, transpose, bits)
     batch, k, n = size_of(tuple(w.shape)[:-2]), x.shape[-1], shape[-1]
     m = size_of(tuple(x.shape)[:-1]) // max(batch, 1)
+    few = m <= QUANTIZED_VECTOR_ROWS
     arguments: dict[str, Any] = {
         "like": x,
         "x_ptr": contiguous(x),
-        "w_ptr": viewed(w, "uint8" if bits == 8 else "uint32"),
+        "w_ptr": viewed(w, "uint8" if bits == 8 and (transpose or not few) else "uint32"),
         "scales_ptr": contiguous(scales),
         "biases_ptr": None if biases is None else contiguous(biases),
         "M": m,
@@ -188,21 +191,24 @@ def _multiplied(
         "GROUP": group,
     }
     outputs = {"out_ptr": (shape, dtype)}
-    if m <= QUANTIZED_VECTOR_ROWS:
+    if few:
         block_n, block_k, warps = quantized_vector_tile(
             x, mode, bits, dtype, transpose, m, n, k, batch, group
         )
         kernel, more = vector_times_kernel, {}
         if transpose:
             kernel = byte_vector_kernel if bits == 8 else word_vector_kernel
-            more = {"EVEN": n % block_n == 0 and k % block_k == 0}
+            shared = "few" if n < block_n else "shared"
+            more = {"COLUMNS": shared if n % block_n else "whole"}
         return launch(
             kernel,
             (triton.cdiv(n, block_n), m, batch),
             outputs,
             MODE=mode,
+            EVEN=k % block_k == 0 and (n >= block_n or not transpose),
             BLOCK_N=block_n,
             BLOCK_K=block_k,
+            WIDE=batch * max(m * n, k * max(m, n)) >= WIDE_FROM,
             num_warps=warps,  # a thread's share of a tile is the kernel's own
             **more,
             **arguments,

@@ -127,3 +127,99 @@ msl.kernel @moves(%x: !msl.ptr<f32, device>, %bytes: !msl.ptr<i8, device>, %n: i
   msl.write %zero, %g : f32, !msl.ptr<f32, device>
   msl.return
 }
+
+// A number that the loop carries, and not its counter, moves a pointer with three places: accesses add it, each to a place from before.
+// CHECK-LABEL: msl.kernel @number
+// CHECK:       scf.for %{{.*}} iter_args(%[[AT:.*]] = %{{.*}}) -> (i32)
+// CHECK-NEXT:    msl.unroll %[[I:.*]] = 0 to 2
+// CHECK-NEXT:      %[[OFFSET:.*]] = arith.muli %[[I]], %[[STRIDE:.*]] : i32
+// CHECK-NEXT:      %[[PLACE:.*]] = msl.ptr_add %[[X:.*]], %[[OFFSET]] : <f32, device>, i32
+// CHECK-NEXT:      msl.write %{{.*}}, %[[PLACE]][%[[AT]] : i32] : f32, <f32, device>
+// CHECK:         %[[OTHER:.*]] = msl.ptr_add %[[X]], %[[COLUMN:.*]] : <f32, device>, i32
+// CHECK-NEXT:    msl.write %{{.*}}, %[[OTHER]][%[[AT]] : i32] : f32, <f32, device>
+// CHECK-NEXT:    arith.addi %[[AT]], %[[STRIDE]]
+msl.kernel @number(%x: !msl.ptr<f32, device>, %n: i32, %stride: i32, %column: i32) threads 32 {
+  %c0 = arith.constant 0 : i32
+  %c16 = arith.constant 16 : i32
+  %zero = arith.constant 0.0 : f32
+  %a = scf.for %k = %c0 to %n step %c16 iter_args(%at = %c0) -> (i32) : i32 {
+    %p = msl.ptr_add %x, %at : !msl.ptr<f32, device>, i32
+    msl.unroll %i = 0 to 2 {
+      %offset = arith.muli %i, %stride : i32
+      msl.write %zero, %p[%offset : i32] : f32, !msl.ptr<f32, device>
+    }
+    msl.write %zero, %p[%column : i32] : f32, !msl.ptr<f32, device>
+    %next = arith.addi %at, %stride : i32
+    scf.yield %next : i32
+  }
+  msl.return
+}
+
+// One place, five places, bytes, an offset that changes, a sum that goes on to another use, and the counter itself stay.
+// CHECK-LABEL: msl.kernel @sums_stay
+msl.kernel @sums_stay(%x: !msl.ptr<f32, device>, %bytes: !msl.ptr<i8, device>, %n: i32, %stride: i32, %column: i32) threads 32 {
+  %c0 = arith.constant 0 : i32
+  %c16 = arith.constant 16 : i32
+  %zero = arith.constant 0.0 : f32
+  %none = arith.constant 0 : i8
+  // CHECK: scf.for %{{.*}} iter_args(%[[A:[a-z0-9_]+]] =
+  // CHECK-NEXT: %[[P:.*]] = msl.ptr_add %{{.*}}, %[[A]]
+  // CHECK-NEXT: msl.write %{{.*}}, %[[P]][%{{.*}} : i32]
+  %a = scf.for %k = %c0 to %n step %c16 iter_args(%at = %c0) -> (i32) : i32 {
+    %p = msl.ptr_add %x, %at : !msl.ptr<f32, device>, i32
+    msl.write %zero, %p[%column : i32] : f32, !msl.ptr<f32, device>
+    %next = arith.addi %at, %stride : i32
+    scf.yield %next : i32
+  }
+  // CHECK: scf.for %{{.*}} iter_args(%[[B:[a-z0-9_]+]] =
+  // CHECK-NEXT: msl.ptr_add %{{.*}}, %[[B]]
+  %b = scf.for %k = %c0 to %n step %c16 iter_args(%at = %c0) -> (i32) : i32 {
+    %p = msl.ptr_add %x, %at : !msl.ptr<f32, device>, i32
+    msl.unroll %i = 0 to 5 {
+      %offset = arith.muli %i, %stride : i32
+      msl.write %zero, %p[%offset : i32] : f32, !msl.ptr<f32, device>
+    }
+    %next = arith.addi %at, %stride : i32
+    scf.yield %next : i32
+  }
+  // CHECK: scf.for %{{.*}} iter_args(%[[C:[a-z0-9_]+]] =
+  // CHECK-NEXT: msl.ptr_add %{{.*}}, %[[C]]
+  %c = scf.for %k = %c0 to %n step %c16 iter_args(%at = %c0) -> (i32) : i32 {
+    %p = msl.ptr_add %bytes, %at : !msl.ptr<i8, device>, i32
+    msl.unroll %i = 0 to 2 {
+      %offset = arith.muli %i, %stride : i32
+      msl.write %none, %p[%offset : i32] : i8, !msl.ptr<i8, device>
+    }
+    %next = arith.addi %at, %stride : i32
+    scf.yield %next : i32
+  }
+  // CHECK: scf.for %[[K:[a-z0-9_]+]] = %{{.*}} iter_args(%[[D:[a-z0-9_]+]] =
+  // CHECK-NEXT: %[[PD:.*]] = msl.ptr_add %{{.*}}, %[[D]]
+  // CHECK-NEXT: msl.write %{{.*}}, %[[PD]][%[[K]] : i32]
+  %d = scf.for %k = %c0 to %n step %c16 iter_args(%at = %c0) -> (i32) : i32 {
+    %p = msl.ptr_add %x, %at : !msl.ptr<f32, device>, i32
+    msl.write %zero, %p[%k : i32] : f32, !msl.ptr<f32, device>
+    msl.write %zero, %p[%column : i32] : f32, !msl.ptr<f32, device>
+    %next = arith.addi %at, %stride : i32
+    scf.yield %next : i32
+  }
+  // CHECK: scf.for %{{.*}} iter_args(%[[E:[a-z0-9_]+]] = %{{.*}}, %{{.*}} =
+  // CHECK-NEXT: %[[PE:.*]] = msl.ptr_add %{{.*}}, %[[E]]
+  // CHECK: scf.yield %{{.*}}, %[[PE]]
+  %e:2 = scf.for %k = %c0 to %n step %c16 iter_args(%at = %c0, %last = %x) -> (i32, !msl.ptr<f32, device>) : i32 {
+    %p = msl.ptr_add %x, %at : !msl.ptr<f32, device>, i32
+    msl.write %zero, %p[%stride : i32] : f32, !msl.ptr<f32, device>
+    msl.write %zero, %p[%column : i32] : f32, !msl.ptr<f32, device>
+    %next = arith.addi %at, %stride : i32
+    scf.yield %next, %p : i32, !msl.ptr<f32, device>
+  }
+  msl.write %zero, %e#1 : f32, !msl.ptr<f32, device>
+  // CHECK: scf.for %[[F:[a-z0-9_]+]] = %
+  // CHECK-NEXT: msl.ptr_add %{{.*}}, %[[F]]
+  scf.for %k = %c0 to %n step %c16 : i32 {
+    %p = msl.ptr_add %x, %k : !msl.ptr<f32, device>, i32
+    msl.write %zero, %p[%stride : i32] : f32, !msl.ptr<f32, device>
+    msl.write %zero, %p[%column : i32] : f32, !msl.ptr<f32, device>
+  }
+  msl.return
+}

@@ -149,3 +149,86 @@ msl.kernel @dependent(%a: !msl.ptr<f32, device>, %y: !msl.ptr<f32, device>) thre
   msl.store %q, %y[%o] : vector<4xf32>, !msl.ptr<f32, device>, vector<4xi32>
   msl.return
 }
+
+// -----
+
+// What words hold is computed where the last choice puts it together: the loop that reads the words ends with them.
+// CHECK-LABEL: msl.kernel @joined
+// CHECK:       %[[WORDS:.*]] = msl.tile_loop 4 {
+// CHECK-NEXT:    %[[LOADED:.*]] = msl.load
+// CHECK-NEXT:    msl.yield %[[LOADED]] : vector<4xi32>
+// CHECK-NEXT:  } : vector<4xi32>
+// CHECK-NEXT:  %[[LOW:.*]] = arith.andi %[[WORDS]], %{{.*}} : vector<4xi32>
+// CHECK-NEXT:  %[[HIGH:.*]] = arith.shrui %[[WORDS]], %{{.*}} : vector<4xi32>
+// CHECK-NEXT:  %[[A:.*]] = msl.permute_registers %[[LOW]] {bases = array<i64: 0, 1, 2>}
+// CHECK-NEXT:  %[[B:.*]] = msl.permute_registers %[[HIGH]] {bases = array<i64: 0, 1, 2>}
+// CHECK-NEXT:  msl.tile_loop 8 {
+// CHECK-NEXT:    %[[BOTH:.*]] = arith.select %{{.*}}, %[[B]], %[[A]] : vector<8xi1>, vector<8xi32>
+// CHECK-NEXT:    msl.store %[[BOTH]]
+msl.kernel @joined(%x: !msl.ptr<i32, device>, %y: !msl.ptr<i32, device>) threads 32 {
+  %at = arith.constant dense<[0, 1, 2, 3]> : vector<4xi32>
+  %to = arith.constant dense<[0, 1, 2, 3, 4, 5, 6, 7]> : vector<8xi32>
+  %mask = arith.constant dense<65535> : vector<4xi32>
+  %half = arith.constant dense<16> : vector<4xi32>
+  %odd = arith.constant dense<[false, true, false, true, false, true, false, true]> : vector<8xi1>
+  %words = msl.load %x[%at] {width = 4 : i32} : !msl.ptr<i32, device>, vector<4xi32> -> vector<4xi32>
+  %low = arith.andi %words, %mask : vector<4xi32>
+  %high = arith.shrui %words, %half : vector<4xi32>
+  %a = msl.permute_registers %low {bases = array<i64: 0, 1, 2>} : vector<4xi32> -> vector<8xi32>
+  %b = msl.permute_registers %high {bases = array<i64: 0, 1, 2>} : vector<4xi32> -> vector<8xi32>
+  %both = arith.select %odd, %b, %a : vector<8xi1>, vector<8xi32>
+  msl.store %both, %y[%to] {width = 4 : i32} : vector<8xi32>, !msl.ptr<i32, device>, vector<8xi32>
+  msl.return
+}
+
+// -----
+
+// Two sources of as many numbers as are put together stay what they are: waiting for them would take no fewer registers.
+// CHECK-LABEL: msl.kernel @joined_of_two
+// CHECK:       msl.tile_loop 4 {
+// CHECK:         arith.andi
+// CHECK:         arith.shrui
+// CHECK-NEXT:    msl.yield
+// CHECK:       msl.tile_loop 8 {
+// CHECK-NEXT:    arith.select
+msl.kernel @joined_of_two(%x: !msl.ptr<i32, device>, %y: !msl.ptr<i32, device>) threads 32 {
+  %at = arith.constant dense<[0, 1, 2, 3]> : vector<4xi32>
+  %to = arith.constant dense<[0, 1, 2, 3, 4, 5, 6, 7]> : vector<8xi32>
+  %mask = arith.constant dense<65535> : vector<4xi32>
+  %half = arith.constant dense<16> : vector<4xi32>
+  %odd = arith.constant dense<[false, true, false, true, false, true, false, true]> : vector<8xi1>
+  %words = msl.load %x[%at] {width = 4 : i32} : !msl.ptr<i32, device>, vector<4xi32> -> vector<4xi32>
+  %others = msl.load %y[%at] {width = 4 : i32} : !msl.ptr<i32, device>, vector<4xi32> -> vector<4xi32>
+  %low = arith.andi %words, %mask : vector<4xi32>
+  %high = arith.shrui %others, %half : vector<4xi32>
+  %a = msl.permute_registers %low {bases = array<i64: 0, 1, 2>} : vector<4xi32> -> vector<8xi32>
+  %b = msl.permute_registers %high {bases = array<i64: 0, 1, 2>} : vector<4xi32> -> vector<8xi32>
+  %both = arith.select %odd, %b, %a : vector<8xi1>, vector<8xi32>
+  msl.store %both, %y[%to] {width = 4 : i32} : vector<8xi32>, !msl.ptr<i32, device>, vector<8xi32>
+  msl.return
+}
+
+// -----
+
+// Numbers that are taken twice, and a tile that something else reads, are computed once.
+// CHECK-LABEL: msl.kernel @joined_twice
+// CHECK:       msl.tile_loop 4 {
+// CHECK:         arith.andi
+// CHECK:         arith.shrui
+// CHECK:       msl.tile_loop 8 {
+// CHECK-NEXT:    arith.select
+msl.kernel @joined_twice(%x: !msl.ptr<i32, device>, %y: !msl.ptr<i32, device>) threads 32 {
+  %at = arith.constant dense<[0, 1, 2, 3]> : vector<4xi32>
+  %to = arith.constant dense<[0, 1, 2, 3, 4, 5, 6, 7]> : vector<8xi32>
+  %mask = arith.constant dense<65535> : vector<4xi32>
+  %half = arith.constant dense<16> : vector<4xi32>
+  %first = arith.constant dense<[false, false, true, true, false, false, true, true]> : vector<8xi1>
+  %words = msl.load %x[%at] {width = 4 : i32} : !msl.ptr<i32, device>, vector<4xi32> -> vector<4xi32>
+  %low = arith.andi %words, %mask : vector<4xi32>
+  %high = arith.shrui %words, %half : vector<4xi32>
+  %a = msl.permute_registers %low {bases = array<i64: 0, 1, 2>} : vector<4xi32> -> vector<8xi32>
+  %b = msl.permute_registers %high {bases = array<i64: 0, 1, 2>} : vector<4xi32> -> vector<8xi32>
+  %both = arith.select %first, %b, %a : vector<8xi1>, vector<8xi32>
+  msl.store %both, %y[%to] {width = 4 : i32} : vector<8xi32>, !msl.ptr<i32, device>, vector<8xi32>
+  msl.return
+}
