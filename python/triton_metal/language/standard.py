@@ -355,6 +355,9 @@ def _merge(x, stage: core.constexpr, order: core.constexpr):
 @kernel_function
 def _turned(x, second):
     """Integers with all bits turned where ``second`` is 1, which orders them the other way."""
+    if x.dtype.primitive_bitwidth == 64:
+        # A mask of 64 bits would take two registers for as long as a thread's registers are turned one after the other.
+        return core.where(second != 0, ~x, x)
     return x ^ (-second).to(x.dtype)
 
 

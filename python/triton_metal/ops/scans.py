@@ -285,6 +285,9 @@ def _scan(
         totals = {"y_ptr": (of.result, acc)}
         (before,) = launch(kernel, of.grid, totals, like=x, before_ptr=None, TOTALS=True, **common)
         before = _scan(before, of.result, join, acc, False, True)
+    if not common["SINGLE"]:
+        # Of 16 numbers of a thread, results and what is carried on leave too few registers.
+        common.setdefault("num_warps", of.block * of.side // 256)
     outputs = {"y_ptr": (x.shape, dtype)}
     (y,) = launch(kernel, of.grid, outputs, like=x, before_ptr=before, TOTALS=False, **common)
     return y
