@@ -114,7 +114,9 @@ Value build(OpBuilder &builder, Location loc, const LaneMap &map) {
 
 bool fold(msl::SimdShuffleOp op) {
   auto inner = op.getValue().getDefiningOp<msl::SimdShuffleOp>();
-  if (!inner || !op.getLane().getType().isInteger(32) || !inner.getLane().getType().isInteger(32))
+  // Lanes that leave a branch out cannot be asked in it.
+  if (!inner || inner->getBlock() != op->getBlock() || !op.getLane().getType().isInteger(32) ||
+      !inner.getLane().getType().isInteger(32))
     return false;
   std::optional<LaneMap> first = LaneMap::get(inner.getLane()), second = LaneMap::get(op.getLane());
   if (!first || !second)

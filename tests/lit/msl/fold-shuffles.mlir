@@ -58,3 +58,20 @@ msl.kernel @others(%p: !msl.ptr<f32, device>, %x: f32, %n: i32) threads 64 {
   msl.store %5, %p[%c0] : f32, !msl.ptr<f32, device>, i32
   msl.return
 }
+
+// The branch is taken by some lanes: others cannot be asked there for what they had before it.
+// CHECK-LABEL: msl.kernel @in_a_branch
+// CHECK: %[[FIRST:.*]] = msl.simd_shuffle
+// CHECK: scf.if
+// CHECK: msl.simd_shuffle %[[FIRST]]
+msl.kernel @in_a_branch(%p: !msl.ptr<f32, device>, %x: f32, %n: i1) threads 64 {
+  %c7 = arith.constant 7 : i32
+  %c0 = arith.constant 0 : i32
+  %a = msl.thread_index lanes [1, 2, 4, 0, 0] simdgroups [0] : i32
+  %0 = msl.simd_shuffle %x, %a : f32, i32
+  scf.if %n {
+    %1 = msl.simd_shuffle %0, %c7 : f32, i32
+    msl.store %1, %p[%c0] : f32, !msl.ptr<f32, device>, i32
+  }
+  msl.return
+}
