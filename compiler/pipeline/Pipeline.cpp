@@ -47,6 +47,7 @@ void buildTTMToMSLPipeline(OpPassManager &pm, const CompileOptions &options) {
   buildTTMLegalizationPipeline(pm);
   // The conversion checks that all of its result is legal.
   pm.addPass(createConvertTTMToMSL());
+  addStep(pm, createMSLFoldShuffles());
   addStep(pm, createMSLTestPositions());
   addStep(pm, createMSLExpandThreadIndices());
   addCanonicalizer(pm);

@@ -30,6 +30,27 @@ def ConvertTTMToMSL : Pass<"convert-ttm-to-msl", "::mlir::ModuleOp"> {
                            "::mlir::vector::VectorDialect", "::mlir::math::MathDialect"];
 }
 
+def MSLFoldShuffles : Pass<"msl-fold-shuffles", "::mlir::ModuleOp"> {
+  let summary = "Shuffles of what a shuffle gives become shuffles of what that took";
+  let description = [{
+    Both lanes must be sums of bits of the thread's position and a constant, and so must be the lane that they come to. Scans ask for
+    the last lane of a row whose lanes they have just copied, and a lane that is the same for all costs a GPU least:
+
+    ```mlir
+    %a = msl.thread_index lanes [1, 2, 4, 0, 0] simdgroups [0] : i32
+    %b = msl.thread_index lanes [0, 0, 0, 8, 16] simdgroups [0] : i32
+    %last = arith.addi %b, %c7 : i32
+    %0 = msl.simd_shuffle %x, %a : f32, i32
+    %1 = msl.simd_shuffle %0, %last : f32, i32
+    ```
+    becomes
+    ```mlir
+    %1 = msl.simd_shuffle %x, %c7 : f32, i32
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::triton_metal::msl::MSLDialect"];
+}
+
 def MSLTestPositions : Pass<"msl-test-positions", "::mlir::ModuleOp"> {
   let summary = "Tests whether two bits of the thread's position differ on the position itself";
   let description = [{

@@ -99,6 +99,18 @@ def test_a_sort_keeps_no_bit_of_the_position_for_each_of_its_stages() -> None:
     assert launch.counters["registers_per_thread"] <= 64
 
 
+def test_no_comparison_of_a_sort_of_integers_depends_on_its_run() -> None:
+    """Falling runs are turned and rise. A test of each pair of bits of the position would take 48 registers."""
+    x = numbers("int32", (1, 1024))
+    up, down = np.zeros_like(x), np.zeros_like(x)
+    with triton.launch_options(count=True) as report:
+        sorts[(1,)](x, up, down, M=1, N=1024, num_warps=4)
+    np.testing.assert_array_equal(up, np.sort(x, 1))
+    np.testing.assert_array_equal(down, np.sort(x, 1)[:, ::-1])
+    (launch,) = report.launches
+    assert launch.counters["registers_per_thread"] <= 44
+
+
 @triton.jit
 def best(x_ptr, out_ptr, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr, LARGEST: tl.constexpr):
     i = tl.arange(0, M)[:, None]

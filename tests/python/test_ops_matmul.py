@@ -10,6 +10,7 @@ import pytest
 import triton_metal as triton
 import triton_metal.ops as ops
 from triton_metal.errors import LaunchTypeError, LaunchValueError
+from triton_metal.ops._choices import forced
 from triton_metal.ops._matrix_kernels import matmul_kernel
 from triton_metal.ops._products import plan_product
 
@@ -400,3 +401,16 @@ def test_out_dtypes_by_name_and_as_dtypes() -> None:
         found = ops.matmul(a, b, out_dtype=out_dtype)
         assert_near(found, exact, bound_of(a.astype(float), b.astype(float)), "float32")
     assert prod(ops.matmul(a, b, out_dtype="bfloat16").shape) == 63
+
+
+@pytest.mark.own_target
+def test_a_vector_times_a_wide_matrix_reads_four_rows_at_once() -> None:
+    """Eight would take 60 registers, with which a core holds fewer threads."""
+    random = np.random.default_rng(1)
+    x = random.standard_normal(64).astype(np.float32)
+    matrix = random.standard_normal((64, 2048)).astype(np.float32)
+    with triton.launch_options(count=True) as report, forced("groups", (0,)):
+        y = ops.matmul(x, matrix)
+    np.testing.assert_allclose(y, x.astype(np.float64) @ matrix, atol=1e-4)
+    (launch,) = report.launches
+    assert launch.counters["registers_per_thread"] <= 48

@@ -216,3 +216,28 @@ def test_cummax_is_nan_from_a_nan_on(shape: tuple, dtype: str) -> None:
             np.testing.assert_array_equal(ops.cummax(x, axis), np.maximum.accumulate(x, axis))
             flipped = np.flip(np.maximum.accumulate(np.flip(x, axis), axis), axis)
             np.testing.assert_array_equal(ops.cummax(x, axis, reverse=True), flipped)
+
+
+@pytest.mark.own_target
+@pytest.mark.parametrize("kind", ["cumsum", "cummax"])
+def test_a_scan_keeps_no_numbers_beside_its_results(kind: str) -> None:
+    """What is asked of the numbers, a total or whether there is a NaN, would keep them to the end: 52 and 56 registers."""
+    shape = (16, 8192) if kind == "cumsum" else (32, 1024)
+    x = np.random.default_rng(5).integers(-9, 9, shape).astype(np.float32)
+    with triton.launch_options(count=True) as report, forced("groups", (0,)):
+        y = call(kind, x, 1, False, False)
+    np.testing.assert_array_equal(y, scanned(kind, x, 1, False, False))
+    (launch,) = report.launches
+    assert launch.counters["registers_per_thread"] <= 48
+
+
+@pytest.mark.parametrize("length", [3, 256, 300, 1000])
+@pytest.mark.parametrize("dtype", ["int32", "uint8"])
+def test_places_of_numbers_like_those_that_are_not_there(dtype: str, length: int) -> None:
+    """What lies behind a row's end is the least number for argmax and the largest for argmin, and is never found."""
+    limits = np.iinfo(dtype)
+    least, largest = (np.full((3, length), n, dtype) for n in (limits.min, limits.max))
+    np.testing.assert_array_equal(ops.argmax(least, axis=1), [0] * 3)
+    np.testing.assert_array_equal(ops.argmin(largest, axis=1), [0] * 3)
+    least[:, -1] += 1
+    np.testing.assert_array_equal(ops.argmax(least, axis=1), [length - 1] * 3)

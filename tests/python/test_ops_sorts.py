@@ -6,9 +6,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+import triton_metal as triton
 import triton_metal.ops as ops
 from triton_metal.errors import LaunchTypeError, LaunchValueError
 from triton_metal.ops._arrays import dtype_name
+from triton_metal.ops._choices import forced
 from triton_metal.ops._sort import block_of, key_dtype
 
 from ops_support import FLOATS, FRAMEWORKS, gradients, made, numbers, on_frameworks, rounded
@@ -169,3 +171,16 @@ X = np.zeros((2, 3), np.float32)
 def test_bad_arguments(call, error, message) -> None:
     with pytest.raises(error, match=message):
         call()
+
+
+@pytest.mark.own_target
+@pytest.mark.parametrize("length", [2048, 4096])
+def test_a_thread_sorts_eight_keys_of_32_bits(length: int) -> None:
+    """Sixteen would take 56 registers, with which a core holds fewer threads."""
+    x = np.random.default_rng(7).standard_normal((4, length)).astype(np.float32)
+    with triton.launch_options(count=True) as report, forced("groups", (0,)):
+        y = ops.sort(x, axis=1)
+    np.testing.assert_array_equal(y, np.sort(x, 1))
+    (launch,) = report.launches
+    assert launch.kernel.metadata.num_warps == length // 256
+    assert launch.counters["registers_per_thread"] <= 44

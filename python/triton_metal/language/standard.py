@@ -352,6 +352,15 @@ def _merge(x, stage: core.constexpr, order: core.constexpr):
     return x
 
 
+@kernel_function
+def _turned(x, second):
+    """Integers with all bits turned where ``second`` is 1, which orders them the other way."""
+    if x.dtype.primitive_bitwidth == 64:
+        # A mask of 64 bits would take two registers for as long as a thread's registers are turned one after the other.
+        return core.where(second != 0, ~x, x)
+    return x ^ (-second).to(x.dtype)
+
+
 @tensor_method
 @kernel_function
 def bitonic_merge(x, dim: core.constexpr = None, descending: core.constexpr = False):
@@ -375,8 +384,18 @@ def _sort(x, k: core.constexpr, dim: core.constexpr, descending: core.constexpr)
     cube = core.reshape(x, _in_halves(x.numel))
     stages: core.constexpr = _log2(size)
     kept: core.constexpr = _log2(k)
-    for stage in core.static_range(1, kept + 1):
-        cube = _merge(cube, stage, 2 if stage < stages else descending)
+    if x.dtype.is_floating() or kept < stages:
+        for stage in core.static_range(1, kept + 1):
+            cube = _merge(cube, stage, 2 if stage < stages else descending)
+    else:
+        # Runs that would fall are turned and rise, so that no comparison depends on the run. From stage to stage, those
+        # are turned that change.
+        turned = 0
+        for stage in core.static_range(1, stages):
+            falls = _is_second(len(cube.shape), stage)
+            cube = _merge(_turned(cube, turned ^ falls), stage, False)
+            turned = falls
+        cube = _merge(_turned(cube, turned), stages, descending)
     # Of two sorted runs, one rising and one falling, the better of each pair are the k best; they rise and then fall.
     for stage in core.static_range(kept + 1, stages + 1):
         pairs: core.constexpr = len(cube.shape) - 1 - kept

@@ -224,6 +224,8 @@ def sorted_rows(
         side = min(triton.next_power_of_2(rows), 512 // block) or 1
         sizes = {"rows": rows, "length": length, "KEPT": some, "BLOCK": block, "ROWS": side}
         how = {**source, **form, **sizes, "KEY": _KEYS[dtype]}
+        if some == block >= 2048 and item_size(dtype) == 4:
+            how["num_warps"] = block // 256  # 16 keys of a thread leave no room
         grid = (triton.cdiv(rows, side), blocks)
         if blocks == 1:
             given = {"keys_ptr": None, "kept": kept, "key_stride": 0}

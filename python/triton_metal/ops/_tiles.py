@@ -99,7 +99,7 @@ def vector_tile(along_rows: bool, rows: int, itemsize: int, aligned: bool) -> Ve
     if along_rows:
         return VectorTile(4, 32 * min(each, 8), min(each, 8))
     if itemsize == 4 and rows >= 2048:
-        return VectorTile(128, 8, 1)
+        return VectorTile(128, 4, 1)
     return VectorTile(16, 64, 2 * each)
 
 

@@ -55,32 +55,36 @@ def _numbers_at(
 
 
 @triton.jit
+def _turned(bits):
+    """Integers that order as the floats of these bits do, and the other way round: of negative ones all bits but the sign are turned."""
+    return bits ^ ((bits >> 31) & 0x7FFFFFFF)
+
+
+@triton.jit
 def _scanned_block(x, carry, JOIN: tl.constexpr, ACC: tl.constexpr, ALONE: tl.constexpr):
     """The running results in a block, from what came before it on unless it is ALONE, and what comes before the next one."""
     places = tl.arange(0, x.shape[0])[:, None]
     begun = x if ALONE else tl.where(places == 0, _joined(carry, x, JOIN), x).to(ACC)
+    # Of the numbers alone, and so before the scan: the numbers then leave their registers to its results.
+    if ALONE:
+        after = carry
+    elif JOIN == "sum":
+        after = carry + tl.reduce(x, 0, _sum)[None, :]
+    elif JOIN == "prod":
+        after = carry * tl.reduce(x, 0, _prod)[None, :]
+    else:
+        after = _max(carry, tl.reduce(x, 0, _max)[None, :])
     if JOIN == "sum":
         y = tl.associative_scan(begun, 0, _sum)
     elif JOIN == "prod":
         y = tl.associative_scan(begun, 0, _prod)
+    elif tl.float32 == ACC:
+        # The greater of a number and NaN is the number here; of integers, that of NaN is the largest.
+        order = tl.where(begun != begun, 0x7FC00000, _turned(begun.to(tl.int32, bitcast=True)))
+        y = _turned(tl.associative_scan(order, 0, _greater)).to(tl.float32, bitcast=True)
     else:
         y = tl.associative_scan(begun, 0, _greater)
-    if JOIN == "max" and tl.float32 == ACC:
-        # The greater of a number and NaN is the number here: rows with a NaN are mended from its place on. Of the bits
-        # without their sign, those of NaN are the largest.
-        largest = tl.max(begun.to(tl.uint32, bitcast=True) << 1)
-        if largest > 0xFF000000:
-            first = tl.min(tl.where(begun != begun, places, x.shape[0]), axis=0)[None, :]
-            y = tl.where(places < first, y, float("nan"))
-    if ALONE:
-        return y, carry
-    if JOIN == "sum":
-        carry += tl.reduce(x, 0, _sum)[None, :]
-    elif JOIN == "prod":
-        carry *= tl.reduce(x, 0, _prod)[None, :]
-    else:
-        carry = _max(carry, tl.reduce(x, 0, _max)[None, :])
-    return y, carry
+    return y, after
 
 
 @triton.jit
@@ -184,19 +188,21 @@ def _order(x):
 
 @triton.jit
 def _placed(
-    x_ptr, i_ptr, first, at, end, given, inner,
+    x_ptr, i_ptr, first, start, places, end, given, inner,
     LEAST: tl.constexpr, ACC: tl.constexpr, IDENTITY: tl.constexpr, FORM: tl.constexpr,
 ):  # fmt: skip
-    """What orders the numbers, and their places; what is not there comes behind all places."""
+    """What orders the numbers of a block, and their places if these are given, else where the block starts."""
+    at = start + places
     mask = (at < end) & given if FORM == "columns" else at < end
     x = tl.load(x_ptr + first + at * inner, mask=mask, other=0).to(ACC)
-    here = (at + first * 0).to(tl.int32)
-    if i_ptr is not None:
-        here = tl.load(i_ptr + first + at * inner, mask=mask, other=0).to(tl.int32)
     key = _order(x)
     if LEAST and tl.float32 == ACC:
         key = tl.where(key == 0x7FFFFFFF, key, -key)  # a NaN is the least, too
-    return tl.where(mask, key, IDENTITY).to(key.dtype), tl.where(mask, here, 2147483647)
+    key = tl.where(mask, key, IDENTITY).to(key.dtype)
+    if i_ptr is None:
+        return key, tl.full(key.shape, 0, tl.int32) + start.to(tl.int32)
+    here = tl.load(i_ptr + first + at * inner, mask=mask, other=0).to(tl.int32)
+    return key, tl.where(mask, here, 2147483647)
 
 
 @triton.jit
@@ -218,15 +224,19 @@ def place_kernel(
     places = tl.arange(0, BLOCK)[:, None]
     DOWN: tl.constexpr = LEAST and tl.float32 != ACC
     best, place = _placed(
-        x_ptr, i_ptr, first, begin + places, end, given, inner, LEAST, ACC, IDENTITY, FORM
+        x_ptr, i_ptr, first, begin, places, end, given, inner, LEAST, ACC, IDENTITY, FORM
     )
     for start in range(begin + BLOCK, end, BLOCK):
         x, here = _placed(
-            x_ptr, i_ptr, first, start + places, end, given, inner, LEAST, ACC, IDENTITY, FORM
+            x_ptr, i_ptr, first, start, places, end, given, inner, LEAST, ACC, IDENTITY, FORM
         )
-        # Of equals the first stays.
+        # Of equals the first stays, and so does a number before what is not there.
         better = x < best if DOWN else x > best
         best, place = tl.where(better, x, best), tl.where(better, here, place)
+    if i_ptr is None:
+        # The loop keeps the blocks' starts: a place in each of its steps would take a register more for each number.
+        at = place + (places + first * 0)
+        place = tl.where(at < end, at, 2147483647).to(tl.int32)
     top = (tl.min(best, axis=0) if DOWN else tl.max(best, axis=0))[None, :]
     place = tl.min(tl.where(best == top, place, 2147483647), axis=0)
     tl.store(place_ptr + to, place[None, :].to(place_ptr.dtype.element_ty), mask=given)
@@ -275,6 +285,9 @@ def _scan(
         totals = {"y_ptr": (of.result, acc)}
         (before,) = launch(kernel, of.grid, totals, like=x, before_ptr=None, TOTALS=True, **common)
         before = _scan(before, of.result, join, acc, False, True)
+    if not common["SINGLE"]:
+        # Of 16 numbers of a thread, results and what is carried on leave too few registers.
+        common.setdefault("num_warps", of.block * of.side // 256)
     outputs = {"y_ptr": (x.shape, dtype)}
     (y,) = launch(kernel, of.grid, outputs, like=x, before_ptr=before, TOTALS=False, **common)
     return y
