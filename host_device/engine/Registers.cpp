@@ -11,7 +11,6 @@
 #include "llvm/Transforms/Scalar/LoopPassManager.h"
 #include "llvm/Transforms/Scalar/LoopStrengthReduce.h"
 #include "llvm/Transforms/Scalar/Scalarizer.h"
-#include "llvm/Transforms/Scalar/Sink.h"
 #include "llvm/Transforms/Utils/Cloning.h"
 #include "llvm/Transforms/Vectorize/LoadStoreVectorizer.h"
 
@@ -63,13 +62,19 @@ uint32_t estimateRegisters(Function &function) {
     passes.addPass(ScalarizerPass(scalarizer));
     passes.addPass(EarlyCSEPass(/*UseMemorySSA=*/true));
     passes.addPass(ADCEPass());
+    runner.run(*copy, std::move(passes));
+  }
+  registers::narrowNumbers(*copy);
+  {
+    FunctionPassManager passes;
     // What LLVM's code generators do for all targets: addresses that a loop increments, and
     // numbers that are made where they are used.
     passes.addPass(createFunctionToLoopPassAdaptor(LoopStrengthReducePass()));
     passes.addPass(EarlyCSEPass());
-    passes.addPass(SinkingPass());
     runner.run(*copy, std::move(passes));
   }
+  registers::narrowNumbers(*copy);
+  registers::sinkArithmetic(*copy);
   registers::flattenConditions(*copy);
   {
     FunctionPassManager passes;
