@@ -57,11 +57,9 @@ struct Code {
   unsigned reserved = 0;
 };
 
-/// Computes numbers of 64 bits that fit into 32 in 32 (RegisterForms.cpp).
+/// Computes numbers of 64 bits that fit into 32 in 32, and adds up offsets before addresses
+/// (RegisterForms.cpp).
 void narrowNumbers(llvm::Function &function);
-
-/// Moves arithmetic to the block of its users, unless a loop runs it more often there.
-void sinkArithmetic(llvm::Function &function);
 
 /// Makes straight code of conditions that only choose between numbers (RegisterConditions.cpp).
 void flattenConditions(llvm::Function &function);

@@ -1,12 +1,10 @@
-// Brings the code of a thread into the forms in which a GPU's compiler has it: numbers in as few
-// bits as the text gave them, and computed where they are used.
+// Brings the numbers of a thread into the forms in which a GPU's compiler has them: in as few bits
+// as the text gave them, and offsets added up as it does.
 #include "host_device/engine/RegisterCode.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/PostOrderIterator.h"
-#include "llvm/Analysis/LoopInfo.h"
 #include "llvm/Analysis/SimplifyQuery.h"
 #include "llvm/Analysis/ValueTracking.h"
-#include "llvm/IR/Dominators.h"
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/PatternMatch.h"
 #include "llvm/Transforms/Utils/Local.h"
@@ -247,67 +245,8 @@ private:
   DenseMap<std::pair<const Value *, uint64_t>, Chain> chains;
 };
 
-/// Whether moving an instruction keeps no more numbers than before: a comparison's result is
-/// short.
-bool isOfOneNumber(const Instruction &inst) {
-  const Value *number = nullptr;
-  for (const Value *operand : inst.operands()) {
-    if (isa<Constant>(operand))
-      continue;
-    if (number && number != operand)
-      return isa<CmpInst>(inst);
-    number = operand;
-  }
-  return true;
-}
-
-/// Where an instruction goes: the block that all its users have in common, if that is not in a
-/// loop that the instruction is not in. Null if it stays.
-BasicBlock *blockOfUsers(Instruction &inst, const DominatorTree &dominators,
-                         const LoopInfo &loops) {
-  BasicBlock *found = nullptr;
-  for (const Use &use : inst.uses()) {
-    auto *user = cast<Instruction>(use.getUser());
-    BasicBlock *block = user->getParent();
-    if (auto *phi = dyn_cast<PHINode>(user))
-      block = phi->getIncomingBlock(use);
-    if (!dominators.isReachableFromEntry(block))
-      continue;
-    found = found ? dominators.findNearestCommonDominator(found, block) : block;
-    if (found == inst.getParent())
-      return nullptr;
-  }
-  if (!found)
-    return nullptr;
-  const Loop *own = loops.getLoopFor(inst.getParent());
-  while (found != inst.getParent()) {
-    const Loop *loop = loops.getLoopFor(found);
-    if (!loop || loop == own || (own && loop->contains(own)))
-      return found;
-    found = dominators.getNode(found)->getIDom()->getBlock();
-  }
-  return nullptr;
-}
-
 } // namespace
 
 void narrowNumbers(Function &function) { Narrower(function).run(); }
-
-void sinkArithmetic(Function &function) {
-  DominatorTree dominators(function);
-  LoopInfo loops(dominators);
-  for (BasicBlock *block : post_order(&function))
-    for (Instruction &inst : make_early_inc_range(reverse(*block))) {
-      if (isa<PHINode, AllocaInst>(inst) || inst.isTerminator() || inst.isEHPad() ||
-          inst.mayReadOrWriteMemory() || inst.mayHaveSideEffects() || inst.use_empty())
-        continue;
-      if (auto *call = dyn_cast<CallBase>(&inst); call && !isa<IntrinsicInst>(call))
-        continue;
-      if (!isOfOneNumber(inst))
-        continue;
-      if (BasicBlock *to = blockOfUsers(inst, dominators, loops))
-        inst.moveBefore(*to, to->getFirstInsertionPt());
-    }
-}
 
 } // namespace triton_metal::engine::registers

@@ -11,6 +11,7 @@
 #include "llvm/Transforms/Scalar/LoopPassManager.h"
 #include "llvm/Transforms/Scalar/LoopStrengthReduce.h"
 #include "llvm/Transforms/Scalar/Scalarizer.h"
+#include "llvm/Transforms/Scalar/Sink.h"
 #include "llvm/Transforms/Utils/Cloning.h"
 #include "llvm/Transforms/Vectorize/LoadStoreVectorizer.h"
 
@@ -74,7 +75,11 @@ uint32_t estimateRegisters(Function &function) {
     runner.run(*copy, std::move(passes));
   }
   registers::narrowNumbers(*copy);
-  registers::sinkArithmetic(*copy);
+  {
+    FunctionPassManager passes;
+    passes.addPass(SinkingPass());
+    runner.run(*copy, std::move(passes));
+  }
   registers::flattenConditions(*copy);
   {
     FunctionPassManager passes;

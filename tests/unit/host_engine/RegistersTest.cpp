@@ -432,45 +432,23 @@ TEST(RegistersTest, OfTwoOffsetsTheAccessAddsTheOneWithASign) {
   EXPECT_EQ(indices("zext", "zext"), ""); // their sum
 }
 
-TEST(RegistersTest, ArithmeticOfOneNumberGoesToItsUsers) {
+TEST(RegistersTest, ArithmeticOfOneNumberIsDoneWhereItIsUsed) {
+  // The conversions come after the second load.
   Parsed parsed(R"(
-  %x = load i32, ptr addrspace(1) %p
-  %y = load i32, ptr addrspace(1) %p
-  %one = mul i32 %x, 3
-  %two = mul i32 %x, %y
-  %less = icmp slt i32 %i, %n
-  br i1 %less, label %yes, label %no
-yes:
-  %sum = add i32 %one, %two
-  store i32 %sum, ptr addrspace(1) %p
-  br label %no
-no:
-  ret void
-)");
-  registers::sinkArithmetic(parsed.function());
-  EXPECT_EQ(countsOf(parsed.function(),
-                     [](Instruction &inst) { return inst.getOpcode() == Instruction::Mul; }),
-            (std::vector<unsigned>{1, 1, 0}));
-  EXPECT_EQ(countsOf(parsed.function(), [](Instruction &inst) { return isa<LoadInst>(inst); })[0],
-            3u);
-}
-
-TEST(RegistersTest, ArithmeticOfOneNumberStaysOutsideOfLoops) {
-  Parsed parsed(R"(
-  %one = mul i32 %i, 3
-  br label %loop
-loop:
-  store i32 %one, ptr addrspace(1) %p
   %x = load volatile i32, ptr addrspace(1) %p
-  %again = icmp slt i32 %x, %n
-  br i1 %again, label %loop, label %end
-end:
+  %a = trunc i32 %x to i16
+  %b = sext i16 %a to i32
+  %y = load volatile i32, ptr addrspace(1) %p
+  %c = add i32 %y, %b
+  store volatile i32 %c, ptr addrspace(1) %p
   ret void
 )");
-  registers::sinkArithmetic(parsed.function());
-  EXPECT_EQ(countsOf(parsed.function(),
-                     [](Instruction &inst) { return inst.getOpcode() == Instruction::Mul; }),
-            (std::vector<unsigned>{1, 0, 0}));
+  registers::Code code = parsed.code();
+  registers::orderSteps(code);
+  std::vector<bool> isOrdered;
+  for (const registers::Step &step : code.blocks.front().steps)
+    isOrdered.push_back(step.isOrdered);
+  EXPECT_EQ(isOrdered, (std::vector<bool>{true, true, false, false, false, true}));
 }
 
 } // namespace
