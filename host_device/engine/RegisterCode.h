@@ -28,6 +28,8 @@ struct Step {
   unsigned passing = 0;
   /// Memory accesses and barriers keep their order.
   bool isOrdered = false;
+  /// Arithmetic of one number, and comparisons, are done just before they are needed.
+  bool isLate = false;
 };
 
 /// A number that depends on where control comes from. Constants and uniform numbers that come in
@@ -54,6 +56,10 @@ struct Code {
   /// Halves that are taken all the time.
   unsigned reserved = 0;
 };
+
+/// Computes numbers of 64 bits that fit into 32 in 32, and adds up offsets before addresses
+/// (RegisterForms.cpp).
+void narrowNumbers(llvm::Function &function);
 
 /// Makes straight code of conditions that only choose between numbers (RegisterConditions.cpp).
 void flattenConditions(llvm::Function &function);

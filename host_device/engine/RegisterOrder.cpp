@@ -1,6 +1,7 @@
 // Orders steps for few registers, from the end of a block to its beginning.
 #include "host_device/engine/RegisterCode.h"
 #include "llvm/ADT/BitVector.h"
+#include <numeric>
 
 using namespace llvm;
 
@@ -134,10 +135,49 @@ private:
   std::vector<uint32_t> later;
 };
 
+/// Puts late steps just before the first of their users, or at the end of the block.
+void delaySteps(Block &block, std::vector<uint32_t> &firstUse) {
+  std::vector<Step> &steps = block.steps;
+  size_t fixed = steps.size() - (block.endsInBranch ? 1 : 0);
+  // The place that a step goes before, counted from the end.
+  std::vector<uint32_t> places(steps.size());
+  bool isOrdered = true;
+  for (uint32_t i = steps.size(), place = 1; i-- > 0; ++place) {
+    const Step &step = steps[i];
+    places[i] = i < fixed ? place : 0;
+    if (step.isLate && i < fixed) {
+      places[i] = 0;
+      for (Name name : step.defines)
+        places[i] = std::max(places[i], firstUse[name]);
+      isOrdered &= places[i] == place - 1;
+    }
+    for (Name name : step.uses)
+      firstUse[name] = std::max(firstUse[name], places[i]);
+  }
+  for (const Step &step : steps)
+    for (Name name : step.uses)
+      firstUse[name] = 0;
+  if (isOrdered)
+    return;
+  std::vector<uint32_t> order(steps.size());
+  std::iota(order.begin(), order.end(), 0);
+  llvm::sort(order, [&](uint32_t a, uint32_t b) {
+    return std::make_pair(places[b], a) < std::make_pair(places[a], b);
+  });
+  std::vector<Step> delayed;
+  delayed.reserve(steps.size());
+  for (uint32_t i : order)
+    delayed.push_back(std::move(steps[i]));
+  steps = std::move(delayed);
+}
+
 } // namespace
 
 void orderSteps(Code &code) {
   std::vector<Numbers> liveOut = liveAtEnd(code);
+  std::vector<uint32_t> firstUse(code.halves.size());
+  for (Block &block : code.blocks)
+    delaySteps(block, firstUse);
   Orderer orderer(code);
   for (auto [block, live] : zip(code.blocks, liveOut))
     if (block.steps.size() > 1)

@@ -163,7 +163,15 @@ private:
       most = std::max(most, first + size);
     }
     taken = std::move(before);
-    if (step.defines.size() == 1) {
+    if (step.defines.size() == 1 && step.vectors.size() == 1 && !step.isOrdered) {
+      // A number that is put together of others is where those are, if it can be.
+      Name name = step.defines.front();
+      unsigned first = placeOf[step.vectors.front().front()], count = code.halves[name];
+      if (first != none && first % count == 0 && isFree(first, count))
+        put(name, first);
+      else
+        placeOne(name);
+    } else if (step.defines.size() == 1) {
       placeOne(step.defines.front());
     } else if (!step.defines.empty()) {
       unsigned size = 0;

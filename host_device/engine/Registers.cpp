@@ -63,10 +63,20 @@ uint32_t estimateRegisters(Function &function) {
     passes.addPass(ScalarizerPass(scalarizer));
     passes.addPass(EarlyCSEPass(/*UseMemorySSA=*/true));
     passes.addPass(ADCEPass());
+    runner.run(*copy, std::move(passes));
+  }
+  registers::narrowNumbers(*copy);
+  {
+    FunctionPassManager passes;
     // What LLVM's code generators do for all targets: addresses that a loop increments, and
     // numbers that are made where they are used.
     passes.addPass(createFunctionToLoopPassAdaptor(LoopStrengthReducePass()));
     passes.addPass(EarlyCSEPass());
+    runner.run(*copy, std::move(passes));
+  }
+  registers::narrowNumbers(*copy);
+  {
+    FunctionPassManager passes;
     passes.addPass(SinkingPass());
     runner.run(*copy, std::move(passes));
   }

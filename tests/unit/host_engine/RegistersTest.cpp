@@ -92,7 +92,8 @@ TEST(RegistersTest, AccessesScaleAndAddAnOffsetThemselves) {
 }
 
 TEST(RegistersTest, OtherAddressesAreArithmeticOf64Bits) {
-  // The base comes from a uniform register and takes four halves, and so does the wide index.
+  // The base comes from a uniform register and takes four halves, and so does the wide offset,
+  // whose halves are made one after the other.
   EXPECT_EQ(demand(R"(
   %wide = zext i32 %i to i64
   %q = getelementptr [12 x i8], ptr addrspace(1) %p, i64 %wide
@@ -100,7 +101,7 @@ TEST(RegistersTest, OtherAddressesAreArithmeticOf64Bits) {
   store float %x, ptr addrspace(1) %q
   ret void
 )"),
-            10u);
+            8u);
 }
 
 TEST(RegistersTest, ConditionsAreComparedWhereTheyChoose) {
@@ -231,7 +232,7 @@ TEST(RegistersTest, OffsetsOf16BitsAreWidened) {
   store float %x, ptr addrspace(1) %q
   ret void
 )"),
-            9u); // the base, the offset, and the offset in 64 bits
+            8u); // the base, the offset, and the offset in 64 bits
 }
 
 TEST(RegistersTest, PositionsAndMovedArgumentsLiveFromTheBeginning) {
@@ -301,6 +302,153 @@ TEST(RegistersTest, MoreNumbersThanRegistersCountAsTheyAre) {
   EXPECT_EQ(registers::demandOf(code), 20000u); // more than there is: a kernel that spills
   registers::orderSteps(code);
   EXPECT_EQ(registers::allocate(code), 4u);
+}
+
+/// How many instructions of a function's blocks, in their order, `isCounted` holds for.
+template <typename Condition>
+std::vector<unsigned> countsOf(Function &function, Condition isCounted) {
+  std::vector<unsigned> counts;
+  for (BasicBlock &block : function)
+    counts.push_back(llvm::count_if(block, isCounted));
+  return counts;
+}
+
+TEST(RegistersTest, AddressesOfOneBlockShareALongOffset) {
+  // Two bases and one offset.
+  EXPECT_EQ(demand(R"(
+  %p2 = call ptr addrspace(1) @__tm_engine_buffer.1(i32 2)
+  %wide = zext i32 %i to i64
+  %q = getelementptr [12 x i8], ptr addrspace(1) %p, i64 %wide
+  %r = getelementptr [12 x i8], ptr addrspace(1) %p2, i64 %wide
+  %x = load float, ptr addrspace(1) %q
+  store float %x, ptr addrspace(1) %r
+  ret void
+)"),
+            12u);
+}
+
+TEST(RegistersTest, TwoBytesAreOneShortNumber) {
+  EXPECT_EQ(halvesOf("<2 x i8>"), 1u);
+  // An access does not scale an offset by less than its number has bytes.
+  auto of = [](const std::string &type) {
+    return demand(R"(
+  %wide = zext i32 %i to i64
+  %q = getelementptr i8, ptr addrspace(1) %p, i64 %wide
+  %x = load )" + type +
+                  R"(, ptr addrspace(1) %q
+  store )" + type +
+                  R"( %x, ptr addrspace(1) %q
+  ret void
+)");
+  };
+  EXPECT_EQ(of("i8"), 3u);
+  EXPECT_EQ(of("<2 x i8>"), 8u);
+}
+
+TEST(RegistersTest, AConstantBesideAnOffsetOfBytesJoinsTheUniformAddress) {
+  auto of = [](const std::string &type) {
+    return demand(R"(
+  %wide = zext i32 %i to i64
+  %q = getelementptr )" +
+                  type + R"(, ptr addrspace(1) %p, i64 %wide
+  %r = getelementptr )" +
+                  type + R"(, ptr addrspace(1) %q, i64 16
+  %x = load )" + type +
+                  R"(, ptr addrspace(1) %r
+  store )" + type +
+                  R"( %x, ptr addrspace(1) %r
+  ret void
+)");
+  };
+  EXPECT_EQ(of("i8"), 3u);
+  EXPECT_EQ(of("i16"), 8u);
+}
+
+TEST(RegistersTest, PositionsWithoutASignStayLong) {
+  auto of = [](const std::string &position) {
+    return demand("  %g = call i32 @__tm_engine_position(i32 " + position + R"(, i32 0)
+  %wide = zext i32 %g to i64
+  %q = getelementptr float, ptr addrspace(1) %p, i64 %wide
+  %x = load float, ptr addrspace(1) %q
+  store float %x, ptr addrspace(1) %q
+  ret void
+)");
+  };
+  EXPECT_EQ(of("0"), 8u); // thread_position_in_grid
+  EXPECT_EQ(of("3"), 4u); // thread_index_in_simdgroup
+}
+
+TEST(RegistersTest, DivisionsTakeNumbersForTheirSteps) {
+  auto of = [](const std::string &by) {
+    return demand("  %j = call i32 @__tm_engine_position(i32 9, i32 0)\n  %x = sdiv i32 %i, " + by +
+                  R"(
+  store i32 %x, ptr addrspace(1) %p
+  ret void
+)");
+  };
+  unsigned byPower = of("4"), byConstant = of("100"), byUniform = of("%n"), byNumber = of("%j");
+  EXPECT_LT(byPower, byConstant);
+  EXPECT_LT(byConstant, byUniform);
+  EXPECT_LT(byUniform, byNumber);
+}
+
+TEST(RegistersTest, WidenedSumsAreOf32BitsAgain) {
+  auto longSums = [](const std::string &flags) {
+    Parsed parsed(R"(
+  %k = trunc i32 %i to i16
+  %a = zext i16 %k to i64
+  %b = shl )" + flags +
+                  R"( i64 %a, 6
+  %sum = add )" + flags +
+                  R"( i64 %a, %b
+  %q = getelementptr float, ptr addrspace(1) %p, i64 %sum
+  store float 0.0, ptr addrspace(1) %q
+  ret void
+)");
+    registers::narrowNumbers(parsed.function());
+    return countsOf(parsed.function(), [](Instruction &inst) {
+      return isa<BinaryOperator>(inst) && inst.getType()->isIntegerTy(64);
+    })[0];
+  };
+  EXPECT_EQ(longSums("nuw nsw"), 0u);
+  EXPECT_EQ(longSums(""), 2u); // the text's own
+}
+
+TEST(RegistersTest, OfTwoOffsetsTheAccessAddsTheOneWithASign) {
+  auto indices = [](const std::string &first, const std::string &second) {
+    Parsed parsed("  %j = call i32 @__tm_engine_position(i32 9, i32 0)\n  %a = " + first +
+                  " i32 %i to i64\n  %b = " + second + R"( i32 %j to i64
+  %q = getelementptr float, ptr addrspace(1) %p, i64 %a
+  %r = getelementptr float, ptr addrspace(1) %q, i64 %b
+  store float 0.0, ptr addrspace(1) %r
+  ret void
+)");
+    registers::narrowNumbers(parsed.function());
+    auto *store = cast<StoreInst>(parsed.function().front().getTerminator()->getPrevNode());
+    return cast<GetElementPtrInst>(store->getPointerOperand())->getOperand(1)->getName().str();
+  };
+  EXPECT_EQ(indices("sext", "zext"), "a");
+  EXPECT_EQ(indices("zext", "sext"), "b");
+  EXPECT_EQ(indices("zext", "zext"), ""); // their sum
+}
+
+TEST(RegistersTest, ArithmeticOfOneNumberIsDoneWhereItIsUsed) {
+  // The conversions come after the second load.
+  Parsed parsed(R"(
+  %x = load volatile i32, ptr addrspace(1) %p
+  %a = trunc i32 %x to i16
+  %b = sext i16 %a to i32
+  %y = load volatile i32, ptr addrspace(1) %p
+  %c = add i32 %y, %b
+  store volatile i32 %c, ptr addrspace(1) %p
+  ret void
+)");
+  registers::Code code = parsed.code();
+  registers::orderSteps(code);
+  std::vector<bool> isOrdered;
+  for (const registers::Step &step : code.blocks.front().steps)
+    isOrdered.push_back(step.isOrdered);
+  EXPECT_EQ(isOrdered, (std::vector<bool>{true, true, false, false, false, true}));
 }
 
 } // namespace
