@@ -53,7 +53,8 @@ static void setGridLimits(ModuleOp module, const std::set<GridSum> &limits) {
   module->setAttr(TTMDialect::getGridLimitsAttrName(), builder.getArrayAttr(sums));
 }
 
-/// In groups of how many the values are equal that masked elements get; of 0, if there are none, all.
+/// In groups of how many the values are equal that masked elements get; of 0, if there are none,
+/// all.
 static int64_t getConstancy(Value other, const AxisInfoAnalysis &analysis, unsigned dim) {
   return other ? analysis.get(other).constancy[dim] : std::numeric_limits<int64_t>::max();
 }

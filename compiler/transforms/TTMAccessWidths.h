@@ -12,8 +12,8 @@ namespace triton_metal {
 /// register and false from there on.
 struct AccessWidth {
   int64_t width = 1, maskWidth = 1, maskRun = 1;
-  /// How many consecutive registers of a load have one address and one mask; 1 for stores, and where
-  /// neighbours are read.
+  /// How many consecutive registers of a load have one address and one mask; 1 for stores, and
+  /// where neighbours are read.
   int64_t repeat = 1;
   /// Whether groups are aligned as their elements are, and no more.
   bool unaligned = false;

@@ -23,6 +23,26 @@ module attributes {ttm.num_simdgroups = 4 : i32, ttm.threads = 128 : i32} {
     tt.return
   }
 
+  // Registers of one address are read once.
+  // CHECK-LABEL: msl.kernel @groups
+  // CHECK: %[[O:.*]] = msl.permute_registers %[[I:.*]] {bases = array<i64: 4>} : vector<8xi32> -> vector<2xi32>
+  // CHECK: %[[M:.*]] = msl.permute_registers %{{.*}} {bases = array<i64: 4>} : vector<8xi1> -> vector<2xi1>
+  // CHECK: %[[V:.*]] = msl.load %{{.*}}[%[[O]]] mask %[[M]] : <f32, device>, vector<2xi32> -> vector<2xf32>
+  // CHECK: msl.permute_registers %[[V]] {bases = array<i64: 0, 0, 1>} : vector<2xf32> -> vector<8xf32>
+  // CHECK: %[[A:.*]] = msl.permute_registers %{{.*}} {bases = array<i64>} : vector<8xi64> -> vector<1xi64>
+  // CHECK: msl.load_address %[[A]] : vector<1xi64> -> vector<1xf32>
+  tt.func public @groups(%x: !tt.ptr<f32>, %n: i32) {
+    %i = tt.make_range {start = 0 : i32, end = 1024 : i32} : tensor<1024xi32, #wide>
+    %bound = tt.splat %n : i32 -> tensor<1024xi32, #wide>
+    %mask = arith.cmpi slt, %i, %bound : tensor<1024xi32, #wide>
+    %v = ttm.load %x[%i] mask %mask {repeat = 4 : i32} : tensor<1024xi32, #wide>, !tt.ptr<f32> -> tensor<1024xf32, #wide>
+    %a = arith.extsi %i : tensor<1024xi32, #wide> to tensor<1024xi64, #wide>
+    %w = ttm.load[%a] {repeat = 8 : i32} : tensor<1024xi64, #wide> -> tensor<1024xf32, #wide>
+    ttm.store %v, %x[%i] : tensor<1024xf32, #wide>, tensor<1024xi32, #wide>, !tt.ptr<f32>
+    ttm.store %w, %x[%i] : tensor<1024xf32, #wide>, tensor<1024xi32, #wide>, !tt.ptr<f32>
+    tt.return
+  }
+
   // An access without a base takes addresses.
   // CHECK-LABEL: msl.kernel @addresses
   // CHECK: %[[V:.*]] = msl.load_address %[[A:.*]] : vector<8xi64> -> vector<8xf32>

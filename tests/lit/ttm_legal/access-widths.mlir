@@ -30,6 +30,33 @@ module attributes {ttm.num_simdgroups = 1 : i32, ttm.threads = 32 : i32} {
     tt.return
   }
 
+  // Sixteen neighbours have one address: a thread's eight registers are one element. The second mask is asked for each element.
+  // CHECK-LABEL: @groups
+  tt.func public @groups(%p: !tt.ptr<f32> {tt.divisibility = 16 : i32}, %n: i32 {tt.divisibility = 16 : i32}, %m: i32) {
+    %r = tt.make_range {start = 0 : i32, end = 256 : i32} : tensor<256xi32, #four>
+    %c16 = arith.constant dense<16> : tensor<256xi32, #four>
+    %g = arith.divsi %r, %c16 : tensor<256xi32, #four>
+    %b = tt.splat %p : !tt.ptr<f32> -> tensor<256x!tt.ptr<f32>, #four>
+    %a = tt.addptr %b, %g : tensor<256x!tt.ptr<f32>, #four>, tensor<256xi32, #four>
+    %ns = tt.splat %n : i32 -> tensor<256xi32, #four>
+    %ms = tt.splat %m : i32 -> tensor<256xi32, #four>
+    %nm = arith.cmpi slt, %r, %ns : tensor<256xi32, #four>
+    %mm = arith.cmpi slt, %r, %ms : tensor<256xi32, #four>
+    %one = arith.constant dense<1.0> : tensor<256xf32, #four>
+    // CHECK: ttm.load %arg0[%{{[^]]*}}] {repeat = 8 : i32} :
+    %0 = tt.load %a : tensor<256x!tt.ptr<f32>, #four>
+    // CHECK: ttm.load %arg0[%{{.*}}] mask %{{[^ ]*}} other %{{[^ ]*}} {repeat = 8 : i32}
+    %1 = tt.load %a, %nm, %one : tensor<256x!tt.ptr<f32>, #four>
+    // CHECK: ttm.load %arg0[%{{.*}}] mask %{{[^ ]*}} :
+    %2 = tt.load %a, %mm : tensor<256x!tt.ptr<f32>, #four>
+    // CHECK: ttm.load %arg0[%{{.*}}] mask %{{[^ ]*}} other %{{[^ ]*}} :
+    %3 = tt.load %a, %nm, %2 : tensor<256x!tt.ptr<f32>, #four>
+    tt.store %a, %0 : tensor<256x!tt.ptr<f32>, #four>
+    tt.store %a, %1 : tensor<256x!tt.ptr<f32>, #four>
+    tt.store %a, %3 : tensor<256x!tt.ptr<f32>, #four>
+    tt.return
+  }
+
   // The neighbours are in other lanes.
   // CHECK-LABEL: @lanes
   tt.func public @lanes(%p: !tt.ptr<f32> {tt.divisibility = 16 : i32}) {
