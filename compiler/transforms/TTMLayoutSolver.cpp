@@ -137,7 +137,8 @@ static bool canRemake(Operation *op) {
   case LayoutRule::Inferred:
     return true;
   case LayoutRule::Same:
-    return op->getNumRegions() == 0 && isPure(op);
+    // A division by what may be 0 stays where it is, and can be made there in any layout.
+    return op->getNumRegions() == 0 && isMemoryEffectFree(op);
   default:
     return false;
   }
@@ -257,7 +258,7 @@ void LayoutSolver::propagate() {
       priority = Reduction;
       break;
     case LayoutRule::Same:
-      if (!isPure(op) && op->getNumRegions() == 0)
+      if (!isMemoryEffectFree(op) && op->getNumRegions() == 0)
         priority = Guess;
       break;
     default:
