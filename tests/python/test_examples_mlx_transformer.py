@@ -148,7 +148,10 @@ def losses_of(processes: int, form: str, batch: int, folder: Path) -> tuple[list
     """The losses of two epochs, and the accuracy, of so many processes that mlx.launch starts."""
     launcher = Path(sysconfig.get_path("scripts")) / "mlx.launch"
     assert launcher.exists(), "MLX's package brings mlx.launch"
-    program = [sys.executable, mlx_transformer.__file__, "--epochs=2", f"--batch={batch}"]
+    # MLX keeps what it compiles for the CPU in the temporary folder, and one process may load what another still writes.
+    own_folder = 'export TMPDIR="$TMPDIR/$MLX_RANK" && mkdir "$TMPDIR" && exec "$@"'
+    program = ["sh", "-c", own_folder, "sh"]
+    program += [sys.executable, mlx_transformer.__file__, "--epochs=2", f"--batch={batch}"]
     command = [
         sys.executable, launcher, "-n", processes, "--backend=ring", "--starting-port", free_ports(processes), "--",
         *program, f"--form={form}",
