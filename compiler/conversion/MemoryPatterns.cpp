@@ -13,49 +13,33 @@ struct LoadPattern : RegisterPattern<ttm::LoadOp> {
 
   LogicalResult matchAndRewrite(ttm::LoadOp op, OpAdaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
-    if (op.getRepeat() > 1) {
-      rewriter.replaceOp(op, loadOnce(op, adaptor, rewriter));
-      return success();
-    }
-    Type type = convert(op.getType());
-    if (Value base = adaptor.getBase())
-      rewriter.replaceOpWithNewOp<msl::LoadOp>(
-          op, type, base, adaptor.getOffsets(), adaptor.getMask(), adaptor.getOther(),
-          adaptor.getFull(), op.getWidth(), op.getMaskWidth(), op.getIsVolatile(), op.getMaskRun(),
-          op.getUnaligned());
-    else
-      rewriter.replaceOpWithNewOp<msl::LoadAddressOp>(
-          op, type, adaptor.getOffsets(), adaptor.getMask(), adaptor.getOther(), adaptor.getFull(),
-          op.getWidth(), op.getMaskWidth(), op.getIsVolatile(), op.getMaskRun(), op.getUnaligned());
-    return success();
-  }
-
-private:
-  /// Reads one element for each group of registers that have its address.
-  Value loadOnce(ttm::LoadOp op, OpAdaptor adaptor, ConversionPatternRewriter &rewriter) const {
     RegisterBuilder builder = buildAt(op.getLoc(), rewriter);
-    auto type = cast<VectorType>(convert(op.getType()));
-    unsigned inGroup = llvm::Log2_64(op.getRepeat()),
-             groups = llvm::Log2_64(type.getNumElements()) - inGroup;
-    // The first of each group; and for each register its group.
-    SmallVector<int64_t> first, group(inGroup, 0);
-    for (unsigned bit = 0; bit < groups; ++bit) {
-      first.push_back(int64_t(1) << (inGroup + bit));
-      group.push_back(int64_t(1) << bit);
+    Type type = convert(op.getType());
+    Value offsets = adaptor.getOffsets(), mask = adaptor.getMask(), other = adaptor.getOther();
+    // The first register of each group that has one address; and for each register its group.
+    SmallVector<int64_t> first, group(llvm::Log2_64(op.getRepeat()), 0);
+    if (op.getRepeat() > 1) {
+      int64_t groups = cast<VectorType>(type).getNumElements() / op.getRepeat();
+      for (int64_t bit = 1; bit < groups; bit <<= 1) {
+        first.push_back(bit * op.getRepeat());
+        group.push_back(bit);
+      }
+      type = VectorType::get(groups, getElementTypeOrSelf(type));
+      for (Value *value : {&offsets, &mask, &other})
+        if (*value)
+          *value = builder.permute(*value, first);
     }
-    auto once = [&](Value value) {
-      return value && isa<VectorType>(value.getType()) ? builder.permute(value, first) : value;
-    };
-    auto narrow = VectorType::get(int64_t(1) << groups, type.getElementType());
-    Value offsets = once(adaptor.getOffsets()), mask = once(adaptor.getMask()),
-          other = once(adaptor.getOther()), loaded;
+    Value loaded;
     if (Value base = adaptor.getBase())
-      loaded = msl::LoadOp::create(builder, narrow, base, offsets, mask, other, adaptor.getFull(),
-                                   1, 1, op.getIsVolatile(), 1, false);
+      loaded = msl::LoadOp::create(builder, type, base, offsets, mask, other, adaptor.getFull(),
+                                   op.getWidth(), op.getMaskWidth(), op.getIsVolatile(),
+                                   op.getMaskRun(), op.getUnaligned());
     else
-      loaded = msl::LoadAddressOp::create(builder, narrow, offsets, mask, other, adaptor.getFull(),
-                                          1, 1, op.getIsVolatile(), 1, false);
-    return builder.permute(loaded, group);
+      loaded = msl::LoadAddressOp::create(builder, type, offsets, mask, other, adaptor.getFull(),
+                                          op.getWidth(), op.getMaskWidth(), op.getIsVolatile(),
+                                          op.getMaskRun(), op.getUnaligned());
+    rewriter.replaceOp(op, op.getRepeat() > 1 ? builder.permute(loaded, group) : loaded);
+    return success();
   }
 };
 

@@ -1,4 +1,5 @@
 #include "dialect/msl/MSL.h"
+#include "dialect/msl/Simdgroup.h"
 #include "transforms/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -15,7 +16,6 @@ namespace {
 
 /// What each bit of the position adds to an index: the lane's bits, then the SIMD-group's.
 using Numbers = SmallVector<int32_t, 10>;
-constexpr unsigned kLaneBits = 5;
 
 bool isZero(ArrayRef<int32_t> numbers) {
   return llvm::all_of(numbers, [](int32_t number) { return number == 0; });

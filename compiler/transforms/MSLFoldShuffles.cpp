@@ -1,10 +1,13 @@
 // Shuffles of shuffles as one: see MSLPasses.td.
 
 #include "dialect/msl/MSL.h"
+#include "dialect/msl/Simdgroup.h"
 #include "transforms/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Matchers.h"
+
+#include <array>
 
 using namespace mlir;
 
@@ -15,12 +18,10 @@ namespace triton_metal {
 
 namespace {
 
-constexpr unsigned kLaneBits = 5, kLanes = 1u << kLaneBits;
-
 /// A lane as a function of the thread's position: the exclusive or of a constant and of a number
 /// for each bit of the lane and of the SIMD-group that is set.
 struct LaneMap {
-  SmallVector<uint32_t, kLaneBits> lanes = SmallVector<uint32_t, kLaneBits>(kLaneBits);
+  std::array<uint32_t, kLaneBits> lanes = {};
   SmallVector<uint32_t> simdgroups;
   uint32_t constant = 0;
 
@@ -44,7 +45,7 @@ struct LaneMap {
           return false;
         seen |= base;
       }
-    return seen < kLanes;
+    return seen < kSimdWidth;
   }
 };
 
@@ -53,14 +54,15 @@ std::optional<LaneMap> LaneMap::get(Value lane) {
   // A chain of sums: at most one index, and constants.
   while (auto add = lane.getDefiningOp<arith::AddIOp>()) {
     APInt number;
-    if (!matchPattern(add.getRhs(), m_ConstantInt(&number)) || map.constant || number.uge(kLanes))
+    if (!matchPattern(add.getRhs(), m_ConstantInt(&number)) || map.constant ||
+        number.uge(kSimdWidth))
       return std::nullopt;
     map.constant = number.getZExtValue();
     lane = add.getLhs();
   }
   APInt number;
   if (matchPattern(lane, m_ConstantInt(&number))) {
-    if (map.constant || number.uge(kLanes))
+    if (map.constant || number.uge(kSimdWidth))
       return std::nullopt;
     map.constant = number.getZExtValue();
     return map;

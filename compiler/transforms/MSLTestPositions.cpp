@@ -1,6 +1,7 @@
 // Tests whether two bits of the thread's position differ: see MSLPasses.td.
 
 #include "dialect/msl/MSL.h"
+#include "dialect/msl/Simdgroup.h"
 #include "transforms/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -14,8 +15,6 @@ namespace triton_metal {
 #include "transforms/Passes.h.inc"
 
 namespace {
-
-constexpr unsigned kLaneBits = 5;
 
 /// The bit of the position, the lane's bits before the SIMD-group's, that a number is, 0 or 1, in
 /// all registers.

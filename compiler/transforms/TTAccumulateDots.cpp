@@ -1,6 +1,7 @@
 // A product that is only added to a tile starts from that tile.
 
 #include "dialect/tt/TT.h"
+#include "dialect/ttm/LocationNames.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Matchers.h"
 #include "transforms/Passes.h"
@@ -37,7 +38,8 @@ void accumulate(Operation *sum) {
     return;
   // The start may have been computed behind the dot.
   dot->moveBefore(sum);
-  dot->setLoc(sum->getLoc());
+  if (std::string name = nameOf(sum->getLoc()); !name.empty())
+    dot->setLoc(NameLoc::get(StringAttr::get(dot->getContext(), name), unnamed(dot->getLoc())));
   dot.getCMutable().assign(left);
   sum->getResult(0).replaceAllUsesWith(dot);
   sum->erase();

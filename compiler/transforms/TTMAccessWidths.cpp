@@ -4,6 +4,7 @@
 #include "dialect/tt/TT.h"
 #include "dialect/ttm/TTM.h"
 
+#include <limits>
 #include <set>
 
 using namespace mlir;
@@ -53,10 +54,10 @@ static void setGridLimits(ModuleOp module, const std::set<GridSum> &limits) {
   module->setAttr(TTMDialect::getGridLimitsAttrName(), builder.getArrayAttr(sums));
 }
 
-/// In groups of how many the values are equal that masked elements get; of 0, if there are none,
-/// all.
-static int64_t getConstancy(Value other, const AxisInfoAnalysis &analysis, unsigned dim) {
-  return other ? analysis.get(other).constancy[dim] : std::numeric_limits<int64_t>::max();
+/// In groups of how many the elements of a mask, or of the values behind it, are equal: without
+/// one, all are.
+static int64_t getConstancy(Value tile, const AxisInfoAnalysis &analysis, unsigned dim) {
+  return tile ? analysis.get(tile).constancy[dim] : std::numeric_limits<int64_t>::max();
 }
 
 DenseMap<Operation *, AccessWidth> findAccessWidths(ModuleOp module) {
@@ -97,7 +98,7 @@ DenseMap<Operation *, AccessWidth> findAccessWidths(ModuleOp module) {
       for (unsigned d = 0; d < layout->getRank(); ++d)
         access.repeat =
             std::max(access.repeat, std::min({registersAlong(*layout, d), info.constancy[d],
-                                              mask ? maskInfo.constancy[d] : info.constancy[d],
+                                              getConstancy(mask, *analysis, d),
                                               getConstancy(load.getOther(), *analysis, d)}));
     if (access.width > 1 || access.repeat > 1)
       limits.insert(info.needs.begin(), info.needs.end());

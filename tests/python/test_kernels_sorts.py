@@ -87,28 +87,27 @@ def test_simdgroups_exchange_numbers_through_memory_once() -> None:
     assert launch.counters["threadgroup_barriers"] == 1
 
 
-def test_a_sort_keeps_no_bit_of_the_position_for_each_of_its_stages() -> None:
-    """Numbers that live from the first stage to the last would take as many registers as the position has bits."""
-    x = numbers("int32", (1, 2048))
+def registers_of_a_sort(length: int, num_warps: int) -> int:
+    """Of a row of integers, both ways."""
+    x = numbers("int32", (1, length))
     up, down = np.zeros_like(x), np.zeros_like(x)
     with triton.launch_options(count=True) as report:
-        sorts[(1,)](x, up, down, M=1, N=2048, num_warps=16)
+        sorts[(1,)](x, up, down, M=1, N=length, num_warps=num_warps)
     np.testing.assert_array_equal(up, np.sort(x, 1))
+    np.testing.assert_array_equal(down, np.sort(x, 1)[:, ::-1])
     (launch,) = report.launches
+    return launch.counters["registers_per_thread"]
+
+
+def test_a_sort_keeps_no_bit_of_the_position_for_each_of_its_stages() -> None:
+    """Numbers that live from the first stage to the last would take as many registers as the position has bits."""
     # 100 with the bits.
-    assert launch.counters["registers_per_thread"] <= 64
+    assert registers_of_a_sort(2048, num_warps=16) <= 64
 
 
 def test_no_comparison_of_a_sort_of_integers_depends_on_its_run() -> None:
     """Falling runs are turned and rise. A test of each pair of bits of the position would take 48 registers."""
-    x = numbers("int32", (1, 1024))
-    up, down = np.zeros_like(x), np.zeros_like(x)
-    with triton.launch_options(count=True) as report:
-        sorts[(1,)](x, up, down, M=1, N=1024, num_warps=4)
-    np.testing.assert_array_equal(up, np.sort(x, 1))
-    np.testing.assert_array_equal(down, np.sort(x, 1)[:, ::-1])
-    (launch,) = report.launches
-    assert launch.counters["registers_per_thread"] <= 44
+    assert registers_of_a_sort(1024, num_warps=4) <= 44
 
 
 @triton.jit

@@ -444,10 +444,11 @@ LogicalResult ttm::LoadOp::verify() {
   int64_t repeat = getRepeat();
   auto layout = getLayout(getType());
   if (repeat < 1 || !llvm::isPowerOf2_64(repeat) ||
-      repeat > (layout ? int64_t(layout->getNumRegisters()) : 1) || (repeat > 1 && getWidth() > 1))
+      repeat > (layout ? int64_t(layout->getNumRegisters()) : 1) ||
+      (repeat > 1 && std::max({getWidth(), getMaskWidth(), getMaskRun()}) > 1))
     return emitOpError("repeats elements ")
            << repeat << " times; this is a power of two, at most the registers of a thread, and an "
-           << "access that repeats elements has a width of 1";
+           << "access that repeats elements has widths of 1";
   return verifyAccess(*this, getType());
 }
 LogicalResult ttm::StoreOp::verify() { return verifyAccess(*this, getValue().getType()); }

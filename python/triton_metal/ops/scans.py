@@ -65,20 +65,15 @@ def _scanned_block(x, carry, JOIN: tl.constexpr, ACC: tl.constexpr, ALONE: tl.co
     """The running results in a block, from what came before it on unless it is ALONE, and what comes before the next one."""
     places = tl.arange(0, x.shape[0])[:, None]
     begun = x if ALONE else tl.where(places == 0, _joined(carry, x, JOIN), x).to(ACC)
-    # Of the numbers alone, and so before the scan: the numbers then leave their registers to its results.
-    if ALONE:
-        after = carry
-    elif JOIN == "sum":
-        after = carry + tl.reduce(x, 0, _sum)[None, :]
-    elif JOIN == "prod":
-        after = carry * tl.reduce(x, 0, _prod)[None, :]
-    else:
-        after = _max(carry, tl.reduce(x, 0, _max)[None, :])
+    # What comes after is of the numbers alone, and so before the scan: they then leave their registers to its results.
     if JOIN == "sum":
-        y = tl.associative_scan(begun, 0, _sum)
-    elif JOIN == "prod":
-        y = tl.associative_scan(begun, 0, _prod)
-    elif tl.float32 == ACC:
+        after = carry if ALONE else carry + tl.reduce(x, 0, _sum)[None, :]
+        return tl.associative_scan(begun, 0, _sum), after
+    if JOIN == "prod":
+        after = carry if ALONE else carry * tl.reduce(x, 0, _prod)[None, :]
+        return tl.associative_scan(begun, 0, _prod), after
+    after = carry if ALONE else _max(carry, tl.reduce(x, 0, _max)[None, :])
+    if tl.float32 == ACC:
         # The greater of a number and NaN is the number here; of integers, that of NaN is the largest.
         order = tl.where(begun != begun, 0x7FC00000, _turned(begun.to(tl.int32, bitcast=True)))
         y = _turned(tl.associative_scan(order, 0, _greater)).to(tl.float32, bitcast=True)
