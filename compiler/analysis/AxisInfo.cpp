@@ -412,6 +412,16 @@ static bool isTakenAsPositive(Type type, std::optional<int64_t> divisor) {
   return !isa<RankedTensorType>(type) && !divisor;
 }
 
+/// The x of `x / n * n`, a number between 0 and x whatever n is: the part of a program's number
+/// that `tl.swizzle2d` is given as a row and a column, say. Null for other products.
+static Value getDividend(Operation *product) {
+  for (unsigned i : {0, 1})
+    if (auto quotient = product->getOperand(i).getDefiningOp<arith::DivSIOp>())
+      if (quotient.getRhs() == product->getOperand(1 - i))
+        return quotient.getLhs();
+  return {};
+}
+
 /// Division that rounds down. With `fromSign`, the operation rounds towards zero, which is the same
 /// because `l` is not negative.
 static AxisInfo division(const AxisInfo &l, const AxisInfo &r, Type type,
@@ -623,8 +633,12 @@ AxisInfo AxisInfoAnalysis::compute(Operation *op, Value result) const {
       .Case([&](arith::SubIOp) { return addition(in(0), in(1), type, 1, true); })
       .Case([&](arith::MulIOp) {
         auto l = getConstant(op->getOperand(0)), r = getConstant(op->getOperand(1));
-        return l && !r ? multiplication(in(1), in(0), type, l)
-                       : multiplication(in(0), in(1), type, r);
+        AxisInfo info =
+            l && !r ? multiplication(in(1), in(0), type, l) : multiplication(in(0), in(1), type, r);
+        if (auto dividend = getDividend(op); dividend && !info.bound)
+          if (const AxisInfo &whole = get(dividend); whole.bound)
+            info.bound = boundOf(type, whole.bound->sum, {&*whole.bound});
+        return info;
       })
       .Case([&](arith::ShLIOp) {
         auto amount = getConstant(op->getOperand(1));

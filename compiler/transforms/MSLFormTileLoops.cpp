@@ -33,6 +33,23 @@ public:
 private:
   static constexpr int kNever = 1 << 20;
 
+  /// The cost of the operation alone. A division by a constant is a multiplication and shifts. One
+  /// by another number is some 20 instructions, more than a register is worth.
+  static int costOf(Operation *op) {
+    if (!isa<arith::DivSIOp, arith::DivUIOp, arith::RemSIOp, arith::RemUIOp>(op))
+      return 1;
+    Value divisor = op->getOperand(1);
+    if (auto splat = divisor.getDefiningOp<SplatOp>())
+      divisor = splat.getValue();
+    return matchPattern(divisor, m_Constant()) ? 6 : kLargest + 1;
+  }
+
+  /// The bits of a tile that a thread holds.
+  static int64_t bitsOf(Value value) {
+    Type type = value.getType();
+    return getNumRegisters(type) * std::max(1u, getElementTypeOrSelf(type).getIntOrFloatBitWidth());
+  }
+
   int get(Value value) {
     if (!isTile(value))
       return 0;
@@ -43,17 +60,29 @@ private:
     if (it != costs.end())
       return it->second;
     int cost = kNever;
-    if (isa<arith::ConstantOp, SplatOp, ub::PoisonOp>(op)) {
+    if (isa<arith::ConstantOp, SplatOp, ub::PoisonOp>(op))
       cost = 0;
-    } else if (auto permute = dyn_cast<PermuteRegistersOp>(op)) {
-      cost = get(permute.getValue());
-    } else if (isElementwise(op) && !isa<arith::DivFOp, arith::RemFOp>(op) &&
-               (isa<arith::ArithDialect>(op->getDialect()) || isa<math::FmaOp>(op))) {
-      cost = isa<arith::DivSIOp, arith::DivUIOp, arith::RemSIOp, arith::RemUIOp>(op) ? 6 : 1;
-      for (Value operand : op->getOperands())
-        cost = std::min(kNever, cost + get(operand));
-    }
+    else if (isa<PermuteRegistersOp>(op))
+      cost = sumOf(op, 0);
+    else if (isElementwise(op) && !isa<arith::DivFOp, arith::RemFOp>(op) &&
+             (isa<arith::ArithDialect>(op->getDialect()) || isa<math::FmaOp>(op)))
+      cost = sumOf(op, costOf(op));
     return costs[value] = cost;
+  }
+
+  /// The cost of an operation and its operands. Operands that are kept in variables cost nothing if
+  /// the result is larger than they are: the smaller ones are kept, not what is made of them.
+  int sumOf(Operation *op, int cost) {
+    int kept = 0;
+    int64_t keptBits = 0;
+    for (Value operand : op->getOperands()) {
+      int part = get(operand);
+      if (part >= kNever)
+        return kNever;
+      (part > kLargest ? kept : cost) += part;
+      keptBits += part > kLargest ? bitsOf(operand) : 0;
+    }
+    return bitsOf(op->getResult(0)) > keptBits ? cost : std::min(kNever, cost + kept);
   }
 
   llvm::DenseMap<Value, int> costs;

@@ -250,13 +250,18 @@ def test_squares(m: int, num_warps: int) -> None:
 def grouped_kernel(
     a_ptr, b_ptr, c_ptr, m, n, k,
     BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, GROUP: tl.constexpr, ADD: tl.constexpr,
+    SWIZZLE: tl.constexpr = False,
 ):  # fmt: skip
     """Tiles in groups of rows, whose places wrap around at the edges, as in Triton's tutorial."""
     pid = tl.program_id(0)
-    tiles_m, width = tl.cdiv(m, BM), GROUP * tl.cdiv(n, BN)
-    first = pid // width * GROUP
-    size = tl.minimum(tiles_m - first, GROUP)
-    tile_m, tile_n = first + (pid % width) % size, (pid % width) // size
+    tiles_m, tiles_n = tl.cdiv(m, BM), tl.cdiv(n, BN)
+    if SWIZZLE:
+        tile_m, tile_n = tl.swizzle2d(pid // tiles_n, pid % tiles_n, tiles_m, tiles_n, GROUP)
+    else:
+        width = GROUP * tiles_n
+        first = pid // width * GROUP
+        size = tl.minimum(tiles_m - first, GROUP)
+        tile_m, tile_n = first + (pid % width) % size, (pid % width) // size
     rows = (tile_m * BM + tl.arange(0, BM)) % m
     columns = (tile_n * BN + tl.arange(0, BN)) % n
     inner = tl.arange(0, BK)
@@ -273,34 +278,50 @@ def grouped_kernel(
     tl.store(c_ptr + rows[:, None] * n + columns[None, :], acc, mask=inside)
 
 
-@pytest.mark.parametrize("add", [False, True])
+@pytest.mark.parametrize(("add", "swizzle"), [(False, False), (True, False), (True, True)])
 @pytest.mark.parametrize("num_warps", [1, 4])
 @pytest.mark.parametrize(("m", "n"), [(96, 80), (70, 48), (33, 50)])
-def test_rows_and_columns_that_wrap_around(m: int, n: int, num_warps: int, add: bool) -> None:
+def test_rows_and_columns_that_wrap_around(
+    m: int, n: int, num_warps: int, add: bool, swizzle: bool
+) -> None:
     k, tile = 64, (16, 32, 32)
     rng = np.random.default_rng(m)
     a, b = (rng.integers(-8, 9, s).astype(np.float16) for s in ((m, k), (k, n)))
     c = np.full((m, n), np.nan, np.float32)
     grid = -(-m // tile[0]) * -(-n // tile[1])
     names = dict(zip(("BM", "BN", "BK"), tile, strict=True))
-    grouped_kernel[(grid,)](a, b, c, m, n, k, **names, GROUP=4, ADD=add, num_warps=num_warps)
+    grouped_kernel[(grid,)](
+        a, b, c, m, n, k, **names, GROUP=4, ADD=add, SWIZZLE=swizzle, num_warps=num_warps
+    )
     np.testing.assert_array_equal(c, a.astype(np.float32) @ b.astype(np.float32))
+
+
+def counters_of_groups(k: int, **form: bool) -> dict[str, int]:
+    """What a product of 128 rows and columns counts in four programs."""
+    rng = np.random.default_rng(0)
+    a, b = (rng.integers(-8, 9, s).astype(np.float16) for s in ((128, k), (k, 128)))
+    c = np.empty((128, 128), np.float32)
+    with triton.launch_options(count=True) as report:
+        grouped_kernel[(4,)](
+            a, b, c, 128, 128, k, BM=64, BN=64, BK=32, GROUP=8, **form, num_warps=4
+        )
+    np.testing.assert_array_equal(c, a.astype(np.float32) @ b.astype(np.float32))
+    return report.launches[0].counters
 
 
 @needs_counters
 @pytest.mark.own_target
-def test_a_product_that_is_added_to_an_accumulator_costs_no_additions() -> None:
-    rng = np.random.default_rng(0)
-    a, b = (rng.integers(-8, 9, (128, 128)).astype(np.float16) for _ in range(2))
-    counters = []
-    for add in (False, True):
-        c = np.empty((128, 128), np.float32)
-        with triton.launch_options(count=True) as report:
-            grouped_kernel[(4,)](
-                a, b, c, 128, 128, 128, BM=64, BN=64, BK=32, GROUP=8, ADD=add, num_warps=4
-            )
-        counters.append(report.launches[0].counters)
+@pytest.mark.parametrize("swizzle", [False, True])
+def test_a_product_that_is_added_to_an_accumulator_costs_no_additions(swizzle: bool) -> None:
+    counters = [counters_of_groups(128, ADD=add, SWIZZLE=swizzle) for add in (False, True)]
     assert counters[0] == counters[1]
     assert counters[0].get("f32_add", 0) == 0
     # Each of four programs reads two tiles of 64x32 halves in each of four steps, in vectors of 16 bytes.
     assert counters[0]["device_accesses_16"] == 4 * 4 * 2 * 64 * 32 * 2 // 16
+
+
+@needs_counters
+@pytest.mark.own_target
+def test_rows_that_wrap_around_are_divided_once_for_all_steps() -> None:
+    short, long = (counters_of_groups(k, ADD=True)["int_div"] for k in (64, 256))
+    assert short == long > 0

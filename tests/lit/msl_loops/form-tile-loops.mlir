@@ -232,3 +232,54 @@ msl.kernel @joined_twice(%x: !msl.ptr<i32, device>, %y: !msl.ptr<i32, device>) t
   msl.store %both, %y[%to] {width = 4 : i32} : vector<8xi32>, !msl.ptr<i32, device>, vector<8xi32>
   msl.return
 }
+
+// -----
+
+// Quotients by a number of the launch are computed once. What is made of them for more registers is computed where it is used.
+// CHECK-LABEL: msl.kernel @wrapped
+// CHECK:       %[[COLUMN:.*]] = msl.splat %{{.*}} : vector<2xi32>
+// CHECK:       msl.tile_loop 2 {
+// CHECK:         arith.remui
+// CHECK:         %[[ROW:.*]] = arith.muli
+// CHECK-NEXT:    msl.yield %[[ROW]] : vector<2xi32>
+// CHECK:       msl.permute_registers
+// CHECK-NEXT:  arith.addi %{{.*}} : vector<8xi32>
+// CHECK-NEXT:  msl.tile_loop 8 {
+// CHECK-NEXT:    msl.load
+msl.kernel @wrapped(%x: !msl.ptr<f32, device>, %first: i32, %m: i32, %stride: i32) threads 32 {
+  %columns = arith.constant dense<[0, 1, 2, 3, 0, 1, 2, 3]> : vector<8xi32>
+  %o = arith.constant dense<[0, 8]> : vector<2xi32>
+  %firsts = msl.splat %first : vector<2xi32>
+  %ms = msl.splat %m : vector<2xi32>
+  %strides = msl.splat %stride : vector<2xi32>
+  %rows = arith.addi %o, %firsts : vector<2xi32>
+  %wrapped = arith.remui %rows, %ms : vector<2xi32>
+  %starts = arith.muli %wrapped, %strides : vector<2xi32>
+  %p = msl.permute_registers %starts {bases = array<i64: 0, 0, 1>} : vector<2xi32> -> vector<8xi32>
+  %at = arith.addi %p, %columns : vector<8xi32>
+  %v = msl.load %x[%at] {width = 4 : i32} : !msl.ptr<f32, device>, vector<8xi32> -> vector<8xf32>
+  %w = math.exp %v : vector<8xf32>
+  msl.store %w, %x[%at] {width = 4 : i32} : vector<8xf32>, !msl.ptr<f32, device>, vector<8xi32>
+  msl.return
+}
+
+// -----
+
+// Quotients by a constant are multiplications: they are computed again.
+// CHECK-LABEL: msl.kernel @wrapped_by_a_constant
+// CHECK-NOT:   msl.tile_loop 2
+// CHECK:       msl.tile_loop 8
+msl.kernel @wrapped_by_a_constant(%x: !msl.ptr<f32, device>, %first: i32) threads 32 {
+  %columns = arith.constant dense<[0, 1, 2, 3, 0, 1, 2, 3]> : vector<8xi32>
+  %o = arith.constant dense<[0, 8]> : vector<2xi32>
+  %ms = arith.constant dense<12> : vector<2xi32>
+  %firsts = msl.splat %first : vector<2xi32>
+  %rows = arith.addi %o, %firsts : vector<2xi32>
+  %wrapped = arith.remui %rows, %ms : vector<2xi32>
+  %p = msl.permute_registers %wrapped {bases = array<i64: 0, 0, 1>} : vector<2xi32> -> vector<8xi32>
+  %at = arith.addi %p, %columns : vector<8xi32>
+  %v = msl.load %x[%at] {width = 4 : i32} : !msl.ptr<f32, device>, vector<8xi32> -> vector<8xf32>
+  %w = math.exp %v : vector<8xf32>
+  msl.store %w, %x[%at] {width = 4 : i32} : vector<8xf32>, !msl.ptr<f32, device>, vector<8xi32>
+  msl.return
+}
