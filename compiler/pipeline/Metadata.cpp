@@ -60,6 +60,8 @@ FailureOr<KernelMetadata> getMetadata(ModuleOp module) {
     metadata.numStages = stages.getInt();
   if (auto choice = module->getAttrOfType<StringAttr>(ttm::TTMDialect::getChoiceAttrName()))
     metadata.choice = choice.str();
+  if (auto slices = module->getAttrOfType<IntegerAttr>(ttm::TTMDialect::getSlicesAttrName()))
+    metadata.slices = slices.getInt();
   if (auto limits = module->getAttrOfType<ArrayAttr>(ttm::TTMDialect::getGridLimitsAttrName()))
     for (auto sum : limits.getAsRange<DenseI64ArrayAttr>())
       llvm::copy(sum.asArrayRef().take_front(4), metadata.gridLimits.emplace_back().begin());

@@ -62,6 +62,8 @@ struct KernelMetadata {
   int64_t numStages = 1;
   /// Why these SIMD-groups and stages were chosen; empty where the launch names them.
   std::string choice;
+  /// The slices of rows in which its tiles are worked on, one after another.
+  int64_t slices = 1;
   /// Sums [c, x, y, z]: in a launch c + x * program_id(0) + y * program_id(1) + z * program_id(2)
   /// stays below 2^31.
   std::vector<std::array<int64_t, 4>> gridLimits;

@@ -152,6 +152,7 @@ std::string KernelMetadata::toJSON() const {
     json.attribute("num_warps", int64_t(threads) / 32);
     json.attribute("num_stages", numStages);
     json.attribute("pipeline_stages", pipelineStages);
+    json.attribute("slices", slices);
     if (!choice.empty())
       json.attribute("choice", choice);
     if (!gridLimits.empty())

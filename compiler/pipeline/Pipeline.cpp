@@ -33,7 +33,8 @@ void buildTTToTTMPipeline(OpPassManager &pm, const CompileOptions &options) {
   TTChooseThreadsOptions named;
   named.numWarps = options.numWarps;
   named.numStages = options.numStages;
-  addVerified(pm, createTTChooseThreads(named));
+  addStep(pm, createTTChooseThreads(named));
+  addVerified(pm, createTTSliceTiles());
   buildTTMLayoutPipeline(pm, /*numWarps=*/0);
   addStep(pm, createTTMExpandDot());
   addStep(pm, createTTMLowerDot());

@@ -121,6 +121,9 @@ private:
   const msl::MatrixInstruction *instruction = nullptr;
   /// All operands of each block fit into threadgroup memory at once.
   bool allFit = false;
+  /// What stays staged over loops: the loop and the bytes.
+  SmallVector<std::pair<Operation *, int64_t>> invariants;
+  /// Of those, what is there while the dot that is lowered runs.
   int64_t invariantBytes = 0;
   /// Groups of dots of one block whose operands are stored together: the bytes that are in use from
   /// then on to the next group, and the operands. The last one is stored in front of `group`, if
@@ -297,9 +300,15 @@ LogicalResult DotLowering::lower(tt::DotOp dot) {
     if (!allFit && invariantBytes + tile.getBytes() > budget.getInvariantBytes())
       return {};
     invariantBytes += tile.getBytes();
+    invariants.push_back({operand.invariantLoop, tile.getBytes()});
     OpBuilder before(operand.invariantLoop);
     return stage(before, operand, tile, {});
   };
+  // Loops that follow each other use the same memory.
+  invariantBytes = 0;
+  for (auto [loop, bytes] : invariants)
+    if (loop->isProperAncestor(dot))
+      invariantBytes += bytes;
   wholeA = stageInvariant(a);
   wholeB = stageInvariant(b);
   auto choosePart = [&] {
@@ -322,7 +331,9 @@ LogicalResult DotLowering::lower(tt::DotOp dot) {
     // A tile that is multiplied in slices is staged in slices.
     for (auto [whole, operand] : {std::pair(&wholeA, &a), std::pair(&wholeB, &b)})
       if (*whole) {
-        invariantBytes -= operand->tileType(all.batch, all.k).getBytes();
+        int64_t bytes = operand->tileType(all.batch, all.k).getBytes();
+        invariantBytes -= bytes;
+        invariants.erase(llvm::find(invariants, std::pair(operand->invariantLoop, bytes)));
         Value tile = *whole;
         for (Operation *user : llvm::make_early_inc_range(tile.getUsers()))
           if (failed(eraseUnread(user)))

@@ -523,4 +523,35 @@ def TTChooseThreads : Pass<"tt-choose-threads", "::mlir::ModuleOp"> {
   let dependentDialects = ["::triton_metal::ttm::TTMDialect", "::triton_metal::msl::MSLDialect"];
 }
 
+def TTSliceTiles : Pass<"tt-slice-tiles", "::mlir::ModuleOp"> {
+  let summary = "Works on the rows of tiles in slices, one after another, where a thread would need more registers than it can have";
+  let description = [{
+    Programs for other GPUs name tiles and SIMD-groups for threads with twice the registers. If the model of `tt-choose-threads`
+    expects a thread to lack many, the operations on tiles of the same rows become a loop over slices of these rows. What the
+    slices share, the keys of attention, say, is loaded for each slice again.
+
+    Rows can be sliced if no operation combines or moves elements along them, if nothing else happens between the operations on them
+    but what may be done twice, and if no slice reads what another one writes. The dimension and the number of slices are those
+    with which a thread needs the fewest registers by the model, but no more slices than needed; slices have 16 rows or more. The module says how many slices there
+    are.
+
+    ```mlir
+    %rows = tt.make_range {end = 128 : i32, start = 0 : i32} : tensor<128xi32>
+    %x = tt.load %pointers : tensor<128x64x!tt.ptr<f32>>
+    ```
+    becomes
+    ```mlir
+    scf.for %slice = %c0 to %c4 step %c1 : i32 {
+      %range = tt.make_range {end = 32 : i32, start = 0 : i32} : tensor<32xi32>
+      %start = arith.muli %slice, %c32 : i32
+      %starts = tt.splat %start : i32 -> tensor<32xi32>
+      %rows = arith.addi %range, %starts : tensor<32xi32>
+      %x = tt.load %pointers : tensor<32x64x!tt.ptr<f32>>
+    }
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect", "::triton_metal::ttm::TTMDialect",
+                           "::triton_metal::msl::MSLDialect"];
+}
+
 #endif

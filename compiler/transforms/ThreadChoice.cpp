@@ -531,7 +531,9 @@ ThreadChoice Summary::evaluate(int warps, int stages) const {
   choice.warps = warps;
   choice.stages = stages;
   // Instructions of all SIMD-groups, cycles of waiting, barriers.
-  double issue = 16.0 * warps, lines = 0, barriers = 0, waiting = 0;
+  double issue = 16.0 * warps, lines = 0, barriers = 0;
+  // Registers for what the next step of a loop with two buffers needs.
+  std::map<Operation *, double> waitingOf;
   // Registers that work needs while it runs, beside what waits.
   SmallVector<double> workingAt(phase + 1), stagingAt(phase + 1);
   // Threadgroup bytes: of operands that a loop does not change, of what a step stages for one dot,
@@ -676,7 +678,7 @@ ThreadChoice Summary::evaluate(int warps, int stages) const {
         issue += 30.0 * warps * work.times;
         // What the next step needs waits in registers while this one multiplies.
         double next = double((work.loadsA ? a : 0) + (work.loadsB ? b : 0)) / (512.0 * warps);
-        waiting += next * (kVectorRegisters + kAccessRegisters);
+        waitingOf[work.loop] += next * (kVectorRegisters + kAccessRegisters);
       } else {
         barriers += (isStaged ? 2 : 1) * work.times;
         // All of a step's operands are on their way before the first is written, and then are in
@@ -713,6 +715,9 @@ ThreadChoice Summary::evaluate(int warps, int stages) const {
     }
     most = std::max(most, sum + other + std::max(workingAt[at], stagingAt[at]));
   }
+  double waiting = 0;
+  for (auto [loop, registers] : waitingOf)
+    waiting = std::max(waiting, registers);
   choice.registers = kBaseRegisters + int64_t(std::ceil(most + waiting));
   choice.threadgroupBytes = invariantBytes + std::max(dotBytes + stagedBytes, partialBytes);
   // What does not fit is split by later passes.
@@ -734,7 +739,7 @@ ThreadChoice Summary::evaluate(int warps, int stages) const {
     return choice.instructions / kSchedulers + span / double(std::min(groups, kPrograms));
   };
   // Registers are known to a tenth: a choice that a few more would cost threads is not so good.
-  int64_t registers = choice.registers;
+  int64_t registers = choice.wantedRegisters = choice.registers;
   double sum = 0;
   for (double range : kRegisterRange)
     sum += price(std::llround(range * double(registers)));

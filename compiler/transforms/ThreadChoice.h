@@ -14,8 +14,9 @@ namespace triton_metal {
 struct ThreadChoice {
   int warps = 4;
   int stages = 1;
-  /// 32-bit registers of a thread.
-  int64_t registers = 0;
+  /// 32-bit registers of a thread, and those that it would take if it could have as many as it
+  /// likes: what it lacks is spilled.
+  int64_t registers = 0, wantedRegisters = 0;
   int64_t threadgroupBytes = 0;
   /// Threads of such threadgroups that a core holds.
   int64_t inFlight = 0;

@@ -1,0 +1,196 @@
+#include "analysis/TileDims.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/UB/IR/UBOps.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+
+namespace triton_metal {
+
+static unsigned rankOf(Value value) {
+  auto type = dyn_cast<RankedTensorType>(value.getType());
+  return type ? type.getRank() : 0;
+}
+
+static ArrayRef<int64_t> shapeOf(Value value) {
+  auto type = dyn_cast<RankedTensorType>(value.getType());
+  return type ? type.getShape() : ArrayRef<int64_t>();
+}
+
+TileDims::TileDims(tt::FuncOp kernel) {
+  kernel.getBody().walk<WalkOrder::PreOrder>([&](Operation *op) {
+    for (Value result : op->getResults())
+      number(result);
+    for (Region &region : op->getRegions())
+      for (Block &block : region)
+        for (BlockArgument argument : block.getArguments())
+          number(argument);
+  });
+  classes.grow(all.size());
+  kernel.getBody().walk([&](Operation *op) { visit(op); });
+  classes.compress();
+  pinned.resize(classes.getNumClasses());
+  ofDots.resize(classes.getNumClasses());
+  members.resize(classes.getNumClasses());
+  for (unsigned index : pins)
+    pinned.set(classes[index]);
+  for (unsigned index : dotDims)
+    ofDots.set(classes[index]);
+  for (auto [index, place] : llvm::enumerate(all)) {
+    unsigned id = classes[index];
+    // The dimensions of a tile are different rows, even where they are of one size.
+    if (!members[id].empty() && (members[id].back().tile == place.tile ||
+                                 shapeOf(place.tile)[place.dim] !=
+                                     shapeOf(members[id].front().tile)[members[id].front().dim]))
+      pinned.set(id);
+    members[id].push_back(place);
+  }
+}
+
+int64_t TileDims::getSize(unsigned id) const {
+  const TileDim &place = members[id].front();
+  return shapeOf(place.tile)[place.dim];
+}
+
+void TileDims::number(Value value) {
+  first[value] = all.size();
+  for (unsigned dim = 0; dim < rankOf(value); ++dim)
+    all.push_back({value, dim});
+}
+
+void TileDims::link(Value a, unsigned dimA, Value b, unsigned dimB) {
+  classes.join(first.lookup(a) + dimA, first.lookup(b) + dimB);
+}
+
+void TileDims::linkAll(Value a, Value b) {
+  if (rankOf(a) != rankOf(b))
+    return;
+  for (unsigned dim = 0; dim < rankOf(a); ++dim)
+    link(a, dim, b, dim);
+}
+
+void TileDims::linkAll(ValueRange a, ValueRange b) {
+  for (auto [one, other] : llvm::zip(a, b))
+    linkAll(one, other);
+}
+
+void TileDims::pinAll(Value value) {
+  for (unsigned dim = 0; dim < rankOf(value); ++dim)
+    pin(value, dim);
+}
+
+void TileDims::visit(Operation *op) {
+  llvm::TypeSwitch<Operation *>(op)
+      .Case([&](scf::ForOp loop) {
+        linkAll(loop.getInitArgs(), loop.getRegionIterArgs());
+        linkAll(loop.getRegionIterArgs(), loop.getYieldedValues());
+        linkAll(loop.getRegionIterArgs(), loop.getResults());
+      })
+      .Case([&](scf::WhileOp loop) {
+        linkAll(loop.getInits(), loop.getBeforeArguments());
+        linkAll(loop.getBeforeArguments(), loop.getYieldedValues());
+        linkAll(loop.getConditionOp().getArgs(), loop.getAfterArguments());
+        linkAll(loop.getConditionOp().getArgs(), loop.getResults());
+      })
+      .Case([&](scf::IfOp branch) {
+        if (!branch.getNumResults())
+          return;
+        linkAll(branch.getResults(), branch.thenYield().getOperands());
+        linkAll(branch.getResults(), branch.elseYield().getOperands());
+      })
+      // What these give on is linked above and below.
+      .Case<scf::YieldOp, scf::ConditionOp, tt::ReduceReturnOp, tt::ScanReturnOp, tt::ReturnOp>(
+          [](Operation *) {})
+      .Case<tt::MakeRangeOp, tt::SplatOp, ub::PoisonOp>([](Operation *) {})
+      .Case([&](arith::ConstantOp constant) {
+        auto elements = dyn_cast<DenseElementsAttr>(constant.getValue());
+        if (!elements || !elements.isSplat())
+          pinAll(constant);
+      })
+      .Case([&](tt::ExpandDimsOp expand) {
+        for (unsigned dim = 0; dim < rankOf(expand.getSrc()); ++dim)
+          link(expand.getSrc(), dim, expand.getResult(), dim + (dim >= expand.getAxis()));
+      })
+      .Case([&](tt::BroadcastOp broadcast) {
+        for (auto [dim, from, to] :
+             llvm::enumerate(shapeOf(broadcast.getSrc()), shapeOf(broadcast.getResult())))
+          if (from == to)
+            link(broadcast.getSrc(), dim, broadcast.getResult(), dim);
+      })
+      .Case([&](tt::TransOp trans) {
+        for (auto [dim, from] : llvm::enumerate(trans.getOrder()))
+          link(trans.getResult(), dim, trans.getSrc(), from);
+      })
+      .Case([&](tt::ReshapeOp reshape) {
+        // Leading dimensions that both have stay what they are.
+        ArrayRef<int64_t> from = shapeOf(reshape.getSrc()), to = shapeOf(reshape.getResult());
+        unsigned same = 0;
+        while (!reshape.getAllowReorder() && same < std::min(from.size(), to.size()) &&
+               from[same] == to[same])
+          ++same;
+        for (unsigned dim = 0; dim < same; ++dim)
+          link(reshape.getSrc(), dim, reshape.getResult(), dim);
+        for (unsigned dim = same; dim < from.size(); ++dim)
+          pin(reshape.getSrc(), dim);
+        for (unsigned dim = same; dim < to.size(); ++dim)
+          pin(reshape.getResult(), dim);
+      })
+      .Case([&](tt::JoinOp join) {
+        linkAll(join.getLhs(), join.getRhs());
+        unsigned rank = rankOf(join.getLhs());
+        for (unsigned dim = 0; dim < rank; ++dim)
+          link(join.getLhs(), dim, join.getResult(), dim);
+        pin(join.getResult(), rank);
+      })
+      .Case([&](tt::SplitOp split) {
+        linkAll(split.getOutLHS(), split.getOutRHS());
+        unsigned rank = rankOf(split.getOutLHS());
+        for (unsigned dim = 0; dim < rank; ++dim)
+          link(split.getOutLHS(), dim, split.getSrc(), dim);
+        pin(split.getSrc(), rank);
+      })
+      .Case([&](tt::DotOp dot) {
+        linkAll(dot.getC(), dot.getD());
+        unsigned rank = rankOf(dot.getD()), row = rank - 2, column = rank - 1;
+        for (unsigned dim = 0; dim < row; ++dim) {
+          link(dot.getA(), dim, dot.getD(), dim);
+          link(dot.getB(), dim, dot.getD(), dim);
+        }
+        link(dot.getA(), row, dot.getD(), row);
+        link(dot.getB(), column, dot.getD(), column);
+        // The sum runs along these.
+        pin(dot.getA(), column);
+        pin(dot.getB(), row);
+        dotDims.push_back(first.lookup(dot.getD()) + row);
+        dotDims.push_back(first.lookup(dot.getD()) + column);
+      })
+      .Case<tt::ReduceOp, tt::ScanOp>([&](auto combine) {
+        Value tile = combine.getSrcs().front();
+        unsigned axis = combine.getAxis();
+        for (Value other : combine.getSrcs())
+          linkAll(tile, other);
+        pin(tile, axis);
+        for (Value result : combine.getResult())
+          for (unsigned dim = 0; dim < rankOf(result); ++dim)
+            link(result, dim, tile, dim + (rankOf(result) < rankOf(tile) && dim >= axis));
+      })
+      .Default([&](Operation *other) {
+        bool isKnown = isa<tt::LoadOp, tt::StoreOp, tt::AtomicRMWOp>(other) ||
+                       other->hasTrait<OpTrait::Elementwise>();
+        SmallVector<Value> tiles;
+        for (ValueRange values : {ValueRange(other->getOperands()), ValueRange(other->getResults())})
+          for (Value value : values)
+            if (rankOf(value))
+              tiles.push_back(value);
+        for (Value tile : tiles) {
+          if (!isKnown || rankOf(tile) != rankOf(tiles.front()))
+            pinAll(tile);
+          else
+            linkAll(tile, tiles.front());
+        }
+      });
+}
+
+} // namespace triton_metal

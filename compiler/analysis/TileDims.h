@@ -1,0 +1,54 @@
+#ifndef TRITON_METAL_ANALYSIS_TILEDIMS_H
+#define TRITON_METAL_ANALYSIS_TILEDIMS_H
+
+#include "dialect/tt/TT.h"
+
+#include "llvm/ADT/BitVector.h"
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/IntEqClasses.h"
+
+namespace triton_metal {
+
+/// One dimension of a tile.
+struct TileDim {
+  mlir::Value tile;
+  unsigned dim = 0;
+};
+
+/// Which dimensions of a kernel's tiles run along each other: the rows of a product, say, are those
+/// of its first operand, of the accumulator, of the pointers and masks of both. Dimensions in one
+/// class have one size. A class is free if each place along it is computed by itself: no operation
+/// combines or moves elements along it.
+class TileDims {
+public:
+  explicit TileDims(tt::FuncOp kernel);
+
+  unsigned getNumClasses() const { return members.size(); }
+  llvm::ArrayRef<TileDim> getMembers(unsigned id) const { return members[id]; }
+  int64_t getSize(unsigned id) const;
+  bool isFree(unsigned id) const { return !pinned.test(id); }
+  /// Whether a dot has fragments along the class.
+  bool isOfDot(unsigned id) const { return ofDots.test(id); }
+  /// The class of a dimension.
+  unsigned get(mlir::Value tile, unsigned dim) const { return classes[first.lookup(tile) + dim]; }
+
+private:
+  void number(mlir::Value value);
+  void visit(mlir::Operation *op);
+  void link(mlir::Value a, unsigned dimA, mlir::Value b, unsigned dimB);
+  void linkAll(mlir::Value a, mlir::Value b);
+  void linkAll(mlir::ValueRange a, mlir::ValueRange b);
+  void pin(mlir::Value value, unsigned dim) { pins.push_back(first.lookup(value) + dim); }
+  void pinAll(mlir::Value value);
+
+  llvm::DenseMap<mlir::Value, unsigned> first;
+  llvm::SmallVector<TileDim> all;
+  llvm::IntEqClasses classes;
+  llvm::SmallVector<unsigned> pins, dotDims;
+  llvm::BitVector pinned, ofDots;
+  llvm::SmallVector<llvm::SmallVector<TileDim>> members;
+};
+
+} // namespace triton_metal
+
+#endif // TRITON_METAL_ANALYSIS_TILEDIMS_H

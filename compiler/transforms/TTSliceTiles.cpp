@@ -1,0 +1,165 @@
+// Works on the rows of tiles in slices, one after another, where a thread would need more registers
+// than it can have.
+
+#include "analysis/TileDims.h"
+#include "dialect/msl/MSL.h"
+#include "dialect/ttm/TTM.h"
+#include "transforms/Passes.h"
+#include "transforms/TTSlicing.h"
+#include "transforms/ThreadChoice.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/Dominance.h"
+#include "mlir/IR/PatternMatch.h"
+#include "mlir/Transforms/CSE.h"
+
+using namespace mlir;
+
+namespace triton_metal {
+
+#define GEN_PASS_DEF_TTSLICETILES
+#include "transforms/Passes.h.inc"
+
+namespace {
+
+/// The model finds fewer registers than large kernels turn out to need. Of so many by the model,
+/// kernels spilled on G13, where a thread can have 128.
+constexpr int64_t kFull = 105;
+/// So many, and a core still holds 512 threads and more.
+constexpr double kAim = 0.7;
+/// Slices load again what all rows need: they must take away so much of what a thread needs.
+constexpr double kGain = 0.8;
+/// The fewest rows of a slice: two rows of fragments of a dot.
+constexpr int64_t kLeastRows = 16;
+constexpr int64_t kMostParts = 16;
+/// Tiles of different phases of a kernel are sliced for themselves, and slices once more.
+constexpr int kRounds = 6;
+
+tt::FuncOp kernelOf(ModuleOp module) {
+  for (tt::FuncOp kernel : module.getOps<tt::FuncOp>())
+    if (kernel.isPublic() && !kernel.isDeclaration())
+      return kernel;
+  return {};
+}
+
+/// A kernel in slices, with what the model expects of it.
+struct Sliced {
+  OwningOpRef<ModuleOp> module;
+  int64_t registers = 0;
+  double cost = 0;
+
+  bool isBetterThan(const Sliced &other) const {
+    return registers < other.registers ||
+           (other.module && registers == other.registers && cost < other.cost);
+  }
+};
+
+/// The most slices of one tile. Forgets which loops are over slices.
+int64_t countSlices(tt::FuncOp kernel) {
+  SmallVector<scf::ForOp> loops;
+  kernel.walk([&](scf::ForOp loop) {
+    if (getSlices(loop))
+      loops.push_back(loop);
+  });
+  int64_t most = 1;
+  for (scf::ForOp loop : loops) {
+    int64_t slices = 1;
+    for (; loop; loop = loop->getParentOfType<scf::ForOp>())
+      slices *= std::max<int64_t>(getSlices(loop), 1);
+    most = std::max(most, slices);
+  }
+  for (scf::ForOp loop : loops)
+    loop->removeAttr(kSlicesAttr);
+  return most;
+}
+
+struct TTSliceTilesPass : impl::TTSliceTilesBase<TTSliceTilesPass> {
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    tt::FuncOp kernel = kernelOf(module);
+    if (!kernel)
+      return;
+    int warps = readAttr(ttm::TTMDialect::getNumWarpsAttrName());
+    int64_t limit = std::min(Budget::of(module).getRegisters(), getRegisterLimit(32 * warps));
+    int64_t whole = evaluate(kernel).wantedRegisters;
+    if (whole <= std::min(kFull, limit))
+      return;
+
+    aim = int64_t(kAim * double(limit));
+    Sliced best{module.clone(), whole};
+    spreadLeaves(kernelOf(*best.module));
+    for (int round = 0; round < kRounds && best.registers > aim; ++round) {
+      Sliced found = sliceOnce(best);
+      if (!found.module)
+        break;
+      best = std::move(found);
+    }
+    if (double(best.registers) > kGain * double(whole))
+      return;
+    tt::FuncOp sliced = kernelOf(*best.module);
+    module->setAttr(ttm::TTMDialect::getSlicesAttrName(),
+                    Builder(&getContext()).getI32IntegerAttr(countSlices(sliced)));
+    IRRewriter rewriter(&getContext());
+    DominanceInfo dominance(sliced);
+    eliminateCommonSubExpressions(rewriter, dominance, sliced);
+    sliced->remove();
+    kernel->getBlock()->getOperations().insert(kernel->getIterator(), sliced);
+    kernel->erase();
+  }
+
+private:
+  int readAttr(StringRef name) {
+    return getOperation()->getAttrOfType<IntegerAttr>(name).getInt();
+  }
+
+  ThreadChoice evaluate(tt::FuncOp kernel) {
+    return chooseThreads(kernel, Budget::of(getOperation()),
+                         readAttr(ttm::TTMDialect::getNumWarpsAttrName()),
+                         readAttr(ttm::TTMDialect::getNumStagesAttrName()));
+  }
+
+  /// The kernel with the tiles along a class of dimensions in slices. No module where that cannot be
+  /// done.
+  Sliced sliceClass(Sliced &kernel, unsigned id, int64_t parts) {
+    Sliced trial{kernel.module->clone()};
+    if (!slice(kernelOf(*trial.module), id, parts))
+      return {};
+    ThreadChoice choice = evaluate(kernelOf(*trial.module));
+    trial.registers = std::max(choice.wantedRegisters, aim);
+    trial.cost = choice.cost;
+    return trial;
+  }
+
+  /// The kernel in slices along that class with which a thread needs the fewest registers, and in
+  /// the cheapest way of those. No module if none takes any away.
+  Sliced sliceOnce(Sliced &kernel) {
+    Sliced found{{}, kernel.registers};
+    TileDims dims(kernelOf(*kernel.module));
+    for (unsigned id = 0; id < dims.getNumClasses(); ++id) {
+      if (!dims.isFree(id))
+        continue;
+      int64_t most = std::min(kMostParts, dims.getSize(id) / kLeastRows);
+      if (most < 2)
+        continue;
+      // Most classes take nothing away, in however many slices.
+      Sliced last = sliceClass(kernel, id, most);
+      if (!last.module || !last.isBetterThan(found))
+        continue;
+      for (int64_t parts = 2; parts <= most; parts *= 2) {
+        Sliced trial = parts == most ? std::move(last) : sliceClass(kernel, id, parts);
+        bool isEnough = trial.registers == aim;
+        if (trial.module && trial.isBetterThan(found))
+          found = std::move(trial);
+        if (isEnough)
+          break;
+      }
+    }
+    return found;
+  }
+
+  int64_t aim = 0;
+};
+
+} // namespace
+} // namespace triton_metal

@@ -1,0 +1,347 @@
+#include "transforms/TTSlicing.h"
+
+#include "analysis/TileDims.h"
+#include "dialect/ttm/LocationNames.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/Matchers.h"
+#include "mlir/Interfaces/LoopLikeInterface.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "llvm/ADT/SetVector.h"
+
+#include <numeric>
+
+using namespace mlir;
+
+namespace triton_metal {
+
+//===----------------------------------------------------------------------===//
+// Leaves
+//===----------------------------------------------------------------------===//
+
+/// The most operations of a tree of leaves: copies of all its parts for each use stay few.
+static constexpr int kMostLeaves = 24;
+
+/// The operations that compute a place in a tile, a mask, or a constant: none that costs anything.
+/// 0 for all others.
+static int leavesOf(Operation *op, const llvm::DenseMap<Operation *, int> &known) {
+  if (op->getNumResults() != 1)
+    return 0;
+  auto type = dyn_cast<RankedTensorType>(op->getResult(0).getType());
+  if (!type)
+    return 0;
+  if (isa<arith::ConstantOp, tt::MakeRangeOp, tt::SplatOp>(op))
+    return 1;
+  bool isPlace = type.getElementType().isInteger() &&
+                 (op->hasTrait<OpTrait::Elementwise>() ||
+                  isa<tt::ExpandDimsOp, tt::BroadcastOp>(op)) &&
+                 isMemoryEffectFree(op);
+  if (!isPlace)
+    return 0;
+  int leaves = 1;
+  for (Value operand : op->getOperands())
+    if (Operation *maker = operand.getDefiningOp())
+      leaves += known.lookup(maker);
+  return leaves <= kMostLeaves ? leaves : 0;
+}
+
+void spreadLeaves(tt::FuncOp kernel) {
+  llvm::DenseMap<Operation *, int> known;
+  SmallVector<Operation *> leaves;
+  kernel.walk([&](Operation *op) {
+    if (int count = leavesOf(op, known)) {
+      known[op] = count;
+      leaves.push_back(op);
+    }
+  });
+  // Users come before what they use: each copy asks for operands of its own.
+  for (Operation *op : llvm::reverse(leaves)) {
+    SmallVector<OpOperand *> uses =
+        llvm::map_to_vector(op->getResult(0).getUses(), [](OpOperand &use) { return &use; });
+    for (OpOperand *use : ArrayRef(uses).drop_front(uses.empty() ? 0 : 1))
+      use->set(OpBuilder(op).clone(*op)->getResult(0));
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Memory
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+/// The arguments of a kernel that a pointer may be made of.
+struct Bases {
+  llvm::SmallSetVector<unsigned, 2> arguments;
+  bool isUnknown = false;
+};
+
+bool isPointer(Value value) { return isa<tt::PtrType>(getElementTypeOrSelf(value.getType())); }
+
+/// The values that a value is, or is made of, one operation before. Nothing if that is not known.
+std::optional<SmallVector<Value>> sourcesOf(Value pointer) {
+  if (auto argument = dyn_cast<BlockArgument>(pointer)) {
+    auto loop = dyn_cast<scf::ForOp>(argument.getOwner()->getParentOp());
+    if (!loop)
+      return std::nullopt;
+    return SmallVector<Value>{loop.getTiedLoopInit(argument)->get(),
+                              loop.getTiedLoopYieldedValue(argument)->get()};
+  }
+  Operation *op = pointer.getDefiningOp();
+  unsigned number = cast<OpResult>(pointer).getResultNumber();
+  if (auto loop = dyn_cast<scf::ForOp>(op))
+    return SmallVector<Value>{loop.getInitArgs()[number], loop.getYieldedValues()[number]};
+  if (auto branch = dyn_cast<scf::IfOp>(op))
+    return SmallVector<Value>{branch.thenYield().getOperand(number),
+                              branch.elseYield().getOperand(number)};
+  if (op->getNumRegions() || !isMemoryEffectFree(op))
+    return std::nullopt;
+  SmallVector<Value> sources = llvm::filter_to_vector(op->getOperands(), isPointer);
+  if (sources.empty())
+    return std::nullopt;
+  return sources;
+}
+
+Bases basesOf(Value pointer, tt::FuncOp kernel) {
+  Bases bases;
+  llvm::SmallSetVector<Value, 16> seen;
+  seen.insert(pointer);
+  for (unsigned i = 0; i < seen.size(); ++i) {
+    auto argument = dyn_cast<BlockArgument>(seen[i]);
+    if (argument && argument.getOwner() == &kernel.getBody().front()) {
+      bases.arguments.insert(argument.getArgNumber());
+      continue;
+    }
+    std::optional<SmallVector<Value>> sources = sourcesOf(seen[i]);
+    if (!sources)
+      bases.isUnknown = true;
+    else
+      seen.insert(sources->begin(), sources->end());
+  }
+  return bases;
+}
+
+/// Whether two pointers may point into one array, or into arrays that a launch marks as
+/// overlapping.
+bool mayOverlap(const Bases &a, const Bases &b, tt::FuncOp kernel) {
+  if (a.isUnknown || b.isUnknown)
+    return true;
+  for (unsigned one : a.arguments) {
+    if (b.arguments.contains(one))
+      return true;
+    Attribute memory = kernel.getArgAttr(one, "tt.memory");
+    if (memory && llvm::any_of(b.arguments, [&](unsigned other) {
+          return kernel.getArgAttr(other, "tt.memory") == memory;
+        }))
+      return true;
+  }
+  return false;
+}
+
+//===----------------------------------------------------------------------===//
+// Slices
+//===----------------------------------------------------------------------===//
+
+class Slicer {
+public:
+  Slicer(tt::FuncOp kernel, ArrayRef<TileDim> members) : kernel(kernel), members(members) {
+    for (const TileDim &place : members)
+      tiles.insert(place.tile);
+  }
+
+  /// Finds the operations of a slice, and brings them together.
+  bool gather();
+  /// Whether they may run once for each slice.
+  bool mayRepeat();
+  void rewrite(int64_t parts);
+
+private:
+  bool isTouched(Operation *op) const {
+    auto isMember = [&](Value value) { return tiles.contains(value); };
+    return llvm::any_of(op->getOperands(), isMember) || llvm::any_of(op->getResults(), isMember);
+  }
+  bool isInvolved(Operation *op) const {
+    return op->walk([&](Operation *inner) {
+      return isTouched(inner) ? WalkResult::interrupt() : WalkResult::advance();
+    }).wasInterrupted();
+  }
+  bool isInRange(Operation *op) const {
+    Operation *outer = block->findAncestorOpInBlock(*op);
+    return outer && !outer->isBeforeInBlock(first) && !last->isBeforeInBlock(outer);
+  }
+  auto range() { return llvm::make_range(first->getIterator(), std::next(last->getIterator())); }
+
+  tt::FuncOp kernel;
+  ArrayRef<TileDim> members;
+  llvm::SmallSetVector<Value, 32> tiles;
+  Block *block = nullptr;
+  Operation *first = nullptr, *last = nullptr;
+};
+
+bool Slicer::gather() {
+  auto isComputed = [](Operation *op) { return !op->getNumRegions() && isMemoryEffectFree(op); };
+  SmallVector<Operation *> touched;
+  kernel.walk([&](Operation *op) {
+    if (isTouched(op))
+      touched.push_back(op);
+  });
+  // The innermost block around all that is not only computed.
+  for (Operation *op : touched) {
+    if (isComputed(op))
+      continue;
+    block = block ? block : op->getBlock();
+    while (!block->findAncestorOpInBlock(*op))
+      block = block->getParentOp()->getBlock();
+  }
+  if (!block)
+    return false;
+  // What is computed in this block or around it moves to its first user.
+  for (Operation *op : llvm::reverse(touched)) {
+    Operation *around = block->findAncestorOpInBlock(*op);
+    if (!isComputed(op) || (around && around != op))
+      continue;
+    Operation *user = nullptr;
+    for (Operation *other : op->getUsers()) {
+      Operation *outer = block->findAncestorOpInBlock(*other);
+      if (!outer)
+        return false;
+      if (!user || outer->isBeforeInBlock(user))
+        user = outer;
+    }
+    if (user)
+      op->moveBefore(user);
+    else if (!around)
+      return false;
+  }
+  for (Operation &op : *block)
+    if (isInvolved(&op)) {
+      first = first ? first : &op;
+      last = &op;
+    }
+  // What does not depend on the rows comes before all slices.
+  for (Operation &op : llvm::make_early_inc_range(range())) {
+    if (&op == first || isInvolved(&op) || !isMemoryEffectFree(&op))
+      continue;
+    bool isFree = true;
+    op.walk([&](Operation *inner) {
+      for (Value operand : inner->getOperands()) {
+        Operation *maker = operand.getDefiningOp();
+        isFree &= !maker || op.isAncestor(maker) || !isInRange(maker);
+      }
+    });
+    if (isFree)
+      op.moveBefore(first);
+  }
+  return true;
+}
+
+bool Slicer::mayRepeat() {
+  SmallVector<Bases> loads, stores;
+  for (Operation &op : range()) {
+    // Nothing that a slice computes is used behind it.
+    for (Operation *user : op.getUsers())
+      if (!isInRange(user))
+        return false;
+    bool isAllowed = true;
+    op.walk([&](Operation *inner) {
+      if (inner->getNumRegions() || isMemoryEffectFree(inner))
+        return;
+      if (auto load = dyn_cast<tt::LoadOp>(inner); load && !load.getIsVolatile()) {
+        loads.push_back(basesOf(load.getPtr(), kernel));
+        return;
+      }
+      auto store = dyn_cast<tt::StoreOp>(inner);
+      auto atomic = dyn_cast<tt::AtomicRMWOp>(inner);
+      // What is stored in several steps may overlap: later steps of a slice would come before
+      // earlier ones of the next. Sums come in any order.
+      bool isOnce = store && !inner->getParentOfType<LoopLikeOpInterface>();
+      if (auto loop = inner->getParentOfType<LoopLikeOpInterface>(); store && loop)
+        isOnce = !block->findAncestorOpInBlock(*loop.getOperation());
+      bool isSum = atomic && atomic.getResult().use_empty() &&
+                   atomic.getAtomicRmwOp() != tt::RMWOp::XCHG;
+      isAllowed &= isTouched(inner) && (isOnce || isSum);
+      if (isAllowed)
+        stores.push_back(basesOf(store ? store.getPtr() : atomic.getPtr(), kernel));
+    });
+    if (!isAllowed)
+      return false;
+  }
+  for (auto [i, store] : llvm::enumerate(stores)) {
+    auto overlaps = [&](const Bases &other) { return mayOverlap(store, other, kernel); };
+    if (llvm::any_of(loads, overlaps) ||
+        llvm::any_of(ArrayRef(stores).drop_front(i + 1), overlaps))
+      return false;
+  }
+  return true;
+}
+
+/// A slice begins at a multiple of its own length, not at one of the whole tile's.
+void limitDivisibility(Operation *op, unsigned dim, int64_t length) {
+  for (StringRef name : {StringRef("tt.divisibility"), StringRef(tt::testedDivisibilityAttrName)}) {
+    Attribute attr = op->getAttr(name);
+    if (auto integer = dyn_cast_or_null<IntegerAttr>(attr)) {
+      op->setAttr(name, IntegerAttr::get(integer.getType(), std::gcd(integer.getInt(), length)));
+    } else if (auto dense = dyn_cast_or_null<DenseIntElementsAttr>(attr)) {
+      SmallVector<APInt> values(dense.getValues<APInt>());
+      if (dim < values.size())
+        values[dim] = APInt(values[dim].getBitWidth(), std::gcd(values[dim].getSExtValue(), length));
+      op->setAttr(name, DenseElementsAttr::get(dense.getType(), values));
+    }
+  }
+}
+
+void Slicer::rewrite(int64_t parts) {
+  OpBuilder builder(first);
+  Location loc = unnamed(first->getLoc());
+  auto integer = [&](int64_t value) -> Value {
+    return arith::ConstantIntOp::create(builder, loc, value, 32);
+  };
+  auto loop = scf::ForOp::create(builder, loc, integer(0), integer(parts), integer(1));
+  loop->moveAfter(last);
+  loop->setAttr(kSlicesAttr, builder.getI32IntegerAttr(parts));
+  Operation *end = loop.getBody()->getTerminator();
+  for (Operation &op : llvm::make_early_inc_range(range()))
+    op.moveBefore(end);
+
+  for (auto [tile, dim] : members) {
+    auto type = cast<RankedTensorType>(tile.getType());
+    SmallVector<int64_t> shape(type.getShape());
+    shape[dim] /= parts;
+    RankedTensorType part = type.clone(shape);
+    tile.setType(part);
+    Operation *maker = tile.getDefiningOp();
+    if (maker)
+      limitDivisibility(maker, dim, shape[dim]);
+    if (auto constant = dyn_cast_or_null<arith::ConstantOp>(maker)) {
+      auto elements = cast<DenseElementsAttr>(constant.getValue());
+      constant.setValueAttr(elements.resizeSplat(part));
+    } else if (auto place = dyn_cast_or_null<tt::MakeRangeOp>(maker)) {
+      // The rows of a slice begin behind those of the slices before it.
+      place.setEnd(place.getStart() + shape[dim]);
+      builder.setInsertionPointAfter(place);
+      Value start = arith::MulIOp::create(builder, loc, loop.getInductionVar(), integer(shape[dim]));
+      Value starts = tt::SplatOp::create(builder, loc, part, start);
+      auto rows = arith::AddIOp::create(builder, place.getLoc(), place, starts);
+      place.getResult().replaceAllUsesExcept(rows, rows);
+    }
+  }
+}
+
+} // namespace
+
+bool slice(tt::FuncOp kernel, unsigned id, int64_t parts) {
+  TileDims dims(kernel);
+  if (!dims.isFree(id) || dims.getSize(id) % parts)
+    return false;
+  for (auto [tile, dim] : dims.getMembers(id))
+    if (auto range = tile.getDefiningOp<tt::MakeRangeOp>();
+        range && !getElementTypeOrSelf(tile.getType()).isInteger(32))
+      return false;
+  Slicer slicer(kernel, dims.getMembers(id));
+  if (!slicer.gather() || !slicer.mayRepeat())
+    return false;
+  slicer.rewrite(parts);
+  return true;
+}
+
+} // namespace triton_metal
