@@ -30,6 +30,7 @@ struct TTChooseThreadsPass : impl::TTChooseThreadsBase<TTChooseThreadsPass> {
         stages = choice.stages;
         module->setAttr(ttm::TTMDialect::getChoiceAttrName(),
                         builder.getStringAttr(choice.describe()));
+        module->setAttr(kWantedRegistersAttr, builder.getI64IntegerAttr(choice.wantedRegisters));
         break;
       }
     }

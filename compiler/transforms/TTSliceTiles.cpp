@@ -82,7 +82,10 @@ struct TTSliceTilesPass : impl::TTSliceTilesBase<TTSliceTilesPass> {
       return;
     int warps = readAttr(ttm::TTMDialect::getNumWarpsAttrName());
     int64_t limit = std::min(Budget::of(module).getRegisters(), getRegisterLimit(32 * warps));
-    int64_t whole = evaluate(kernel).wantedRegisters;
+    // Where there was something to choose, the kernel has been weighed.
+    auto known = module->getAttrOfType<IntegerAttr>(kWantedRegistersAttr);
+    module->removeAttr(kWantedRegistersAttr);
+    int64_t whole = known ? known.getInt() : evaluate(kernel).wantedRegisters;
     if (whole <= std::min(kFull, limit))
       return;
 

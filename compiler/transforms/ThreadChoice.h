@@ -29,6 +29,9 @@ struct ThreadChoice {
   std::string describe() const;
 };
 
+/// Of a module between `tt-choose-threads` and `tt-slice-tiles`: `ThreadChoice::wantedRegisters`.
+inline constexpr llvm::StringLiteral kWantedRegistersAttr = "ttm.wanted_registers";
+
 /// Threads that a core of Apple's G13 holds if each has so many 32-bit registers.
 int64_t getThreadsInFlight(int64_t registers);
 
