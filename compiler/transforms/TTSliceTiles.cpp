@@ -23,10 +23,8 @@ namespace triton_metal {
 
 namespace {
 
-/// The model finds fewer registers than large kernels turn out to need. Of so many by the model,
-/// kernels spilled on G13, where a thread can have 128.
-constexpr int64_t kFull = 105;
-/// So many, and a core still holds 512 threads and more.
+/// Of the registers that a thread can have, those that a slice may need by the model, which finds
+/// fewer than large kernels turn out to need. A core then holds 512 threads and more.
 constexpr double kAim = 0.7;
 /// Slices load again what all rows need: they must take away so much of what a thread needs.
 constexpr double kGain = 0.8;
@@ -86,7 +84,7 @@ struct TTSliceTilesPass : impl::TTSliceTilesBase<TTSliceTilesPass> {
     auto known = module->getAttrOfType<IntegerAttr>(kWantedRegistersAttr);
     module->removeAttr(kWantedRegistersAttr);
     int64_t whole = known ? known.getInt() : evaluate(kernel).wantedRegisters;
-    if (whole <= std::min(kFull, limit))
+    if (whole <= limit)
       return;
 
     aim = int64_t(kAim * double(limit));
