@@ -94,7 +94,7 @@ routes: setup-tests build
 
 # The results must not change: no pass may rely on what MLIR's passes have not done yet. The kernels have their own cache.
 stress: setup-tests build
-	TRITON_METAL_STRESS=1 TRITON_METAL_CACHE_DIR=$(CURDIR)/$(BUILD)/stress-cache PYTHONPATH=python \
+	TRITON_METAL_STRESS=$(or $(STRESS),1) TRITON_METAL_CACHE_DIR=$(CURDIR)/$(BUILD)/stress-cache PYTHONPATH=python \
 	  $(PYTHON_ENV)/python -m pytest -q -rs -n $(JOBS) tests/python
 
 # Matrices are multiplied by Metal 4's tensor operations.

@@ -180,7 +180,8 @@ void TileDims::visit(Operation *op) {
         bool isKnown = isa<tt::LoadOp, tt::StoreOp, tt::AtomicRMWOp>(other) ||
                        other->hasTrait<OpTrait::Elementwise>();
         SmallVector<Value> tiles;
-        for (ValueRange values : {ValueRange(other->getOperands()), ValueRange(other->getResults())})
+        for (ValueRange values :
+             {ValueRange(other->getOperands()), ValueRange(other->getResults())})
           for (Value value : values)
             if (rankOf(value))
               tiles.push_back(value);

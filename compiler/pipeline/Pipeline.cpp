@@ -34,7 +34,8 @@ void buildTTToTTMPipeline(OpPassManager &pm, const CompileOptions &options) {
   named.numWarps = options.numWarps;
   named.numStages = options.numStages;
   addStep(pm, createTTChooseThreads(named));
-  addVerified(pm, createTTSliceTiles());
+  if (options.sliceTiles)
+    addVerified(pm, createTTSliceTiles());
   buildTTMLayoutPipeline(pm, /*numWarps=*/0);
   addStep(pm, createTTMExpandDot());
   addStep(pm, createTTMLowerDot());
@@ -218,9 +219,16 @@ static FailureOr<CompiledKernel> compile(ModuleOp module, const std::string *tti
       kernel.ttm = print(*work, /*withLocations=*/false);
     return run(buildTTMToMSLPipeline, chosen);
   };
-  auto lowerInMemory = [&](const CompileOptions &chosen) -> LogicalResult {
+  auto lowerInMemory = [&](CompileOptions chosen) -> LogicalResult {
     if (succeeded(lower(chosen)))
       return success();
+    // Whole tiles need more registers, but nothing that a target might refuse.
+    if ((*work)->hasAttr(ttm::TTMDialect::getSlicesAttrName())) {
+      diagnostics.clear();
+      chosen.sliceTiles = false;
+      if (succeeded(lower(chosen)))
+        return success();
+    }
     // Tiles of double-buffered loops are the first to go where a kernel needs too much memory.
     if (!needsLessMemory(*work))
       return failure();

@@ -22,6 +22,8 @@ struct CompileOptions {
   std::string target;
   /// Loops that name a number of stages get that number.
   bool obeyLoopStages = true;
+  /// Tiles for which a thread lacks registers are worked on in slices.
+  bool sliceTiles = true;
   /// A number for each argument of the kernel: arguments with the same number may point into the
   /// same memory; with 0, or without a number, an argument shares it with none.
   std::vector<int> memory;

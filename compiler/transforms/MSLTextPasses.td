@@ -308,7 +308,7 @@ def MSLUnrollHints : Pass<"msl-unroll-hints", "::mlir::ModuleOp"> {
     Unrolled, registers have constant indices. A loop of more than 256 iterations, or over an array of more than 1,024 bytes,
     stays a loop, as a thread's registers could not hold the values; one over simdgroup matrices, which have no index at run
     time, is always unrolled. All others stay loops in a kernel whose loops would become more than 16,384 operations together, or more than
-    4,096 beside a loop that is not unrolled.
+    4,096 beside a loop that is not unrolled. The steps of a product along K stay a loop in a kernel that lacks registers (`tt-slice-tiles`).
 
     ```mlir
     msl.unroll %i = 0 to 8 {

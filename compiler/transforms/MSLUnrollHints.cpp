@@ -1,8 +1,10 @@
 // Marks the loops of constant trip count that Metal's compiler shall unroll.
 
 #include "dialect/msl/MSL.h"
+#include "dialect/ttm/TTM.h"
 #include "transforms/Passes.h"
 
+#include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/StringSwitch.h"
 
 using namespace mlir;
@@ -100,6 +102,32 @@ bool hasMatrix(UnrollOp op) {
       .wasInterrupted();
 }
 
+/// Whether the loop's index, or what is computed of it, chooses elements of a variable.
+bool indexesVariables(UnrollOp loop) {
+  llvm::DenseSet<Value> derived{loop.getIndex()};
+  return loop.getBody()
+      .walk([&](Operation *op) {
+        if (llvm::none_of(op->getOperands(), [&](Value value) { return derived.contains(value); }))
+          return WalkResult::advance();
+        if (llvm::any_of(op->getOperandTypes(), llvm::IsaPred<ArrayType>))
+          return WalkResult::interrupt();
+        // What is read at a place of the index chooses nothing.
+        if (!isa<ReadOp>(op))
+          derived.insert(op->result_begin(), op->result_end());
+        return WalkResult::advance();
+      })
+      .wasInterrupted();
+}
+
+/// The steps of products along K stay loops in a kernel that lacks registers: unrolled, the
+/// fragments of several steps are there at a time.
+void rollSteps(KernelOp kernel) {
+  kernel.walk([&](UnrollOp op) {
+    if (hasMatrix(op) && !indexesVariables(op))
+      op.setPragma(false);
+  });
+}
+
 /// A kernel of many loops is as long as they are together. Loops of one that gets too long stay
 /// loops, all of them: an array that one loop indexes at run time is no longer in registers, and to
 /// unroll the others only makes the kernel longer. Where there is such a loop, less is too long:
@@ -127,8 +155,12 @@ struct MSLUnrollHintsPass : impl::MSLUnrollHintsBase<MSLUnrollHintsPass> {
   void runOnOperation() override {
     bool rolled = TargetAttr::get(getOperation()).has(Feature::RolledLoops);
     getOperation().walk([&](UnrollOp op) { op.setPragma(isToBeUnrolled(op, rolled)); });
-    for (auto kernel : getOperation().getOps<KernelOp>())
+    bool lacksRegisters = getOperation()->hasAttr(ttm::TTMDialect::getSlicesAttrName());
+    for (auto kernel : getOperation().getOps<KernelOp>()) {
       rollLargeKernel(kernel);
+      if (lacksRegisters)
+        rollSteps(kernel);
+    }
     markAllAnalysesPreserved();
   }
 };

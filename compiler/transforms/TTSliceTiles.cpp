@@ -14,6 +14,8 @@
 #include "mlir/IR/PatternMatch.h"
 #include "mlir/Transforms/CSE.h"
 
+#include <cstdlib>
+
 using namespace mlir;
 
 namespace triton_metal {
@@ -39,6 +41,12 @@ tt::FuncOp kernelOf(ModuleOp module) {
     if (kernel.isPublic() && !kernel.isDeclaration())
       return kernel;
   return {};
+}
+
+/// With TRITON_METAL_STRESS=slices, whatever can be sliced is, in as short slices as can be.
+bool slicesAll() {
+  const char *stress = std::getenv("TRITON_METAL_STRESS");
+  return stress && StringRef(stress) == "slices";
 }
 
 /// A kernel in slices, with what the model expects of it.
@@ -84,19 +92,19 @@ struct TTSliceTilesPass : impl::TTSliceTilesBase<TTSliceTilesPass> {
     auto known = module->getAttrOfType<IntegerAttr>(kWantedRegistersAttr);
     module->removeAttr(kWantedRegistersAttr);
     int64_t whole = known ? known.getInt() : evaluate(kernel).wantedRegisters;
-    if (whole <= limit)
+    if (whole <= limit && !slicesAll())
       return;
 
     aim = int64_t(kAim * double(limit));
     Sliced best{module.clone(), whole};
     spreadLeaves(kernelOf(*best.module));
-    for (int round = 0; round < kRounds && best.registers > aim; ++round) {
-      Sliced found = sliceOnce(best);
+    for (int round = 0; round < kRounds && (best.registers > aim || slicesAll()); ++round) {
+      Sliced found = slicesAll() ? sliceAny(best) : sliceOnce(best);
       if (!found.module)
         break;
       best = std::move(found);
     }
-    if (double(best.registers) > kGain * double(whole))
+    if (double(best.registers) > kGain * double(whole) && !slicesAll())
       return;
     tt::FuncOp sliced = kernelOf(*best.module);
     module->setAttr(ttm::TTMDialect::getSlicesAttrName(),
@@ -110,9 +118,7 @@ struct TTSliceTilesPass : impl::TTSliceTilesBase<TTSliceTilesPass> {
   }
 
 private:
-  int readAttr(StringRef name) {
-    return getOperation()->getAttrOfType<IntegerAttr>(name).getInt();
-  }
+  int readAttr(StringRef name) { return getOperation()->getAttrOfType<IntegerAttr>(name).getInt(); }
 
   ThreadChoice evaluate(tt::FuncOp kernel) {
     return chooseThreads(kernel, Budget::of(getOperation()),
@@ -120,8 +126,8 @@ private:
                          readAttr(ttm::TTMDialect::getNumStagesAttrName()));
   }
 
-  /// The kernel with the tiles along a class of dimensions in slices. No module where that cannot be
-  /// done.
+  /// The kernel with the tiles along a class of dimensions in slices. No module where that cannot
+  /// be done.
   Sliced sliceClass(Sliced &kernel, unsigned id, int64_t parts) {
     Sliced trial{kernel.module->clone()};
     if (!slice(kernelOf(*trial.module), id, parts))
@@ -157,6 +163,18 @@ private:
       }
     }
     return found;
+  }
+
+  /// The kernel in slices along some class that has none. No module if there is no such class.
+  Sliced sliceAny(Sliced &kernel) {
+    TileDims dims(kernelOf(*kernel.module));
+    for (unsigned id = 0; id < dims.getNumClasses(); ++id)
+      if (dims.isFree(id) && dims.getSize(id) > 1)
+        for (int64_t parts : {dims.getSize(id), dims.getSize(id) / 2, dims.getSize(id) / 8})
+          if (parts > 1 && parts <= kMostParts)
+            if (Sliced found = sliceClass(kernel, id, parts); found.module)
+              return found;
+    return {};
   }
 
   int64_t aim = 0;

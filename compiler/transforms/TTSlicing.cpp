@@ -33,10 +33,10 @@ static int leavesOf(Operation *op, const llvm::DenseMap<Operation *, int> &known
     return 0;
   if (isa<arith::ConstantOp, tt::MakeRangeOp, tt::SplatOp>(op))
     return 1;
-  bool isPlace = type.getElementType().isInteger() &&
-                 (op->hasTrait<OpTrait::Elementwise>() ||
-                  isa<tt::ExpandDimsOp, tt::BroadcastOp>(op)) &&
-                 isMemoryEffectFree(op);
+  bool isPlace =
+      type.getElementType().isInteger() &&
+      (op->hasTrait<OpTrait::Elementwise>() || isa<tt::ExpandDimsOp, tt::BroadcastOp>(op)) &&
+      isMemoryEffectFree(op);
   if (!isPlace)
     return 0;
   int leaves = 1;
@@ -161,9 +161,11 @@ private:
     return llvm::any_of(op->getOperands(), isMember) || llvm::any_of(op->getResults(), isMember);
   }
   bool isInvolved(Operation *op) const {
-    return op->walk([&](Operation *inner) {
-      return isTouched(inner) ? WalkResult::interrupt() : WalkResult::advance();
-    }).wasInterrupted();
+    return op
+        ->walk([&](Operation *inner) {
+          return isTouched(inner) ? WalkResult::interrupt() : WalkResult::advance();
+        })
+        .wasInterrupted();
   }
   bool isInRange(Operation *op) const {
     Operation *outer = block->findAncestorOpInBlock(*op);
@@ -257,8 +259,8 @@ bool Slicer::mayRepeat() {
       bool isOnce = store && !inner->getParentOfType<LoopLikeOpInterface>();
       if (auto loop = inner->getParentOfType<LoopLikeOpInterface>(); store && loop)
         isOnce = !block->findAncestorOpInBlock(*loop.getOperation());
-      bool isSum = atomic && atomic.getResult().use_empty() &&
-                   atomic.getAtomicRmwOp() != tt::RMWOp::XCHG;
+      bool isSum =
+          atomic && atomic.getResult().use_empty() && atomic.getAtomicRmwOp() != tt::RMWOp::XCHG;
       isAllowed &= isTouched(inner) && (isOnce || isSum);
       if (isAllowed)
         stores.push_back(basesOf(store ? store.getPtr() : atomic.getPtr(), kernel));
@@ -268,8 +270,7 @@ bool Slicer::mayRepeat() {
   }
   for (auto [i, store] : llvm::enumerate(stores)) {
     auto overlaps = [&](const Bases &other) { return mayOverlap(store, other, kernel); };
-    if (llvm::any_of(loads, overlaps) ||
-        llvm::any_of(ArrayRef(stores).drop_front(i + 1), overlaps))
+    if (llvm::any_of(loads, overlaps) || llvm::any_of(ArrayRef(stores).drop_front(i + 1), overlaps))
       return false;
   }
   return true;
@@ -284,7 +285,8 @@ void limitDivisibility(Operation *op, unsigned dim, int64_t length) {
     } else if (auto dense = dyn_cast_or_null<DenseIntElementsAttr>(attr)) {
       SmallVector<APInt> values(dense.getValues<APInt>());
       if (dim < values.size())
-        values[dim] = APInt(values[dim].getBitWidth(), std::gcd(values[dim].getSExtValue(), length));
+        values[dim] =
+            APInt(values[dim].getBitWidth(), std::gcd(values[dim].getSExtValue(), length));
       op->setAttr(name, DenseElementsAttr::get(dense.getType(), values));
     }
   }
@@ -319,7 +321,8 @@ void Slicer::rewrite(int64_t parts) {
       // The rows of a slice begin behind those of the slices before it.
       place.setEnd(place.getStart() + shape[dim]);
       builder.setInsertionPointAfter(place);
-      Value start = arith::MulIOp::create(builder, loc, loop.getInductionVar(), integer(shape[dim]));
+      Value start =
+          arith::MulIOp::create(builder, loc, loop.getInductionVar(), integer(shape[dim]));
       Value starts = tt::SplatOp::create(builder, loc, part, start);
       auto rows = arith::AddIOp::create(builder, place.getLoc(), place, starts);
       place.getResult().replaceAllUsesExcept(rows, rows);

@@ -56,7 +56,7 @@ def _default_cache_dir() -> Path:
 def build_id() -> str:
     """Identifies this build. It changes with the library and with this package's Python files."""
     # A process that stresses the compiler (compiler/transforms/Pipelines.h) has its own entries.
-    stress = "stress" if "TRITON_METAL_STRESS" in os.environ else ""
+    stress = os.environ.get("TRITON_METAL_STRESS", "")
     hasher = hashlib.sha256(f"{_FORMAT} {sys.version} {platform.machine()} {stress}".encode())
     package = Path(__file__).parent
     for path in sorted(package.rglob("*")):

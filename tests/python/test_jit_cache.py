@@ -153,7 +153,8 @@ def test_stressed_kernels_have_their_own(tmp_path, cache_directory):
     """A process that stresses the compiler takes nothing from the others, and leaves them nothing."""
     script = tmp_path / "script.py"
     script.write_text(SOURCE.format(factor=2, inner=3))
-    for count, stress in ((1, {}), (2, {"TRITON_METAL_STRESS": "1"}), (2, {})):
+    sliced = {"TRITON_METAL_STRESS": "slices"}
+    for count, stress in ((1, {}), (2, {"TRITON_METAL_STRESS": "1"}), (3, sliced), (3, {})):
         done = run_program(script, TRITON_METAL_CACHE_DIR=cache_directory, **stress)
         assert done.stdout.split()[-1] == "6.0", done.stderr
         assert len(entries(cache_directory)) == count
