@@ -180,7 +180,6 @@ def several_stores_kernel(x_ptr, y_ptr, M: tl.constexpr, N: tl.constexpr, STEPS:
     for step in range(STEPS):
         x = x / tl.sum(x, 1)[:, None] + step
         tl.store(y_ptr + ((i + 16 * step) % M)[:, None] * N + j[None, :], x)
-        tl.debug_barrier()
 
 
 def test_stores_of_several_steps_keep_their_order() -> None:
