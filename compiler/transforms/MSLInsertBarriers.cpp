@@ -385,10 +385,9 @@ public:
 private:
   void visit(Operation *op, Pending &pending) {
     if (auto barrier = dyn_cast<msl::BarrierOp>(op)) {
-      // One that orders threadgroup memory alone leaves what was written to device memory pending.
-      llvm::erase_if(pending, [&](const Access &access) {
-        return !access.isDevice || access.kind == msl::MemoryAccess::Read || barrier.getDevice();
-      });
+      // One that orders threadgroup memory alone leaves what was done in device memory pending.
+      llvm::erase_if(pending,
+                     [&](const Access &access) { return !access.isDevice || barrier.getDevice(); });
       for (Access &access : pending)
         access.crossed = barrier;
       return;

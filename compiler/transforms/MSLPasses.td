@@ -183,6 +183,8 @@ def MSLInsertBarriers : Pass<"msl-insert-barriers", "::mlir::ModuleOp"> {
     ```
     gets `msl.barrier` between the two.
 
+    A barrier that stands between two accesses to device memory already is told to order them (`device`).
+
     A barrier that orders threadgroup memory goes in front of the reads of device memory whose results are stored behind it, where
     nothing between touches threadgroup memory: what is read goes to its place at once, and waits in no registers.
     ```mlir

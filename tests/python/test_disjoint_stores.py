@@ -62,3 +62,28 @@ def test_halves_of_a_row_need_no_barrier(half: int) -> None:
         rotate_kernel[(4,)](out, x, 2 * half, half, BLOCK=1024, num_warps=4)
     np.testing.assert_array_equal(out, expected(x, half, 0, False))
     assert log.counters["threadgroup_barriers"] == 0
+
+
+@triton.jit
+def add_sum_kernel(x_ptr, N: tl.constexpr):
+    i = tl.arange(0, N)
+    x = tl.load(x_ptr + i)
+    tl.store(x_ptr + i, x + tl.sum(x))
+
+
+@triton.jit
+def reverse_kernel(x_ptr, N: tl.constexpr):
+    i = tl.arange(0, N)
+    x = tl.load(x_ptr + i)
+    tl.store(x_ptr + N - 1 - i, x + tl.sum(x))
+
+
+@pytest.mark.parametrize("size", [64, 128, 1024])
+@pytest.mark.parametrize("kernel", [add_sum_kernel, reverse_kernel])
+def test_what_one_thread_reads_another_one_overwrites_later(kernel, size: int) -> None:
+    """More threads than elements read some of them twice, and a reversed tile is stored by other threads."""
+    x = np.arange(size, dtype=np.int32)
+    expected = x + x.sum(dtype=np.int32)
+    with triton.launch_options(check="races"):
+        kernel[(1,)](x, N=size, num_warps=4)
+    np.testing.assert_array_equal(x, expected if kernel is add_sum_kernel else expected[::-1])

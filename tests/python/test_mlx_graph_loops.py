@@ -355,6 +355,28 @@ def test_programs_leave_a_loop_in_their_own_steps() -> None:
 
 
 @triton_metal.jit
+def broken_kernel(x, limits, sums, n, BLOCK: tl.constexpr):
+    row = tl.program_id(0)
+    i = tl.arange(0, BLOCK)
+    limit = tl.load(limits + row)
+    total = tl.zeros((BLOCK,), tl.float32)
+    pointer = x + i
+    for _ in range(n):
+        value = tl.load(pointer)
+        if tl.max(value) > limit:
+            break
+        total += value
+        pointer += BLOCK
+    tl.store(sums + row * BLOCK + i, total)
+
+
+def test_a_pointer_moves_until_a_program_breaks_out_of_its_loop() -> None:
+    x = np.arange(6 * 16, dtype="float32")
+    limits = np.array([100, 0, 40, 15], "float32")
+    compare(broken_kernel, (4,), [x, limits, np.zeros((4, 16), "float32")], 6, 16)
+
+
+@triton_metal.jit
 def triangle_kernel(a, b, c, BLOCK: tl.constexpr):
     row = tl.program_id(0)
     i = tl.arange(0, BLOCK)

@@ -99,6 +99,9 @@ Value Tracer::choose(const Value &condition, const Value &first, const Value &se
   if (a.affine() && b.affine() && *a.affine() == *b.affine() && a.extents() == b.extents() &&
       a.buffer() == b.buffer())
     return first;
+  // A pointer without an array is one that no program uses where it is chosen, as behind a break.
+  if (a.buffer() != b.buffer() && std::min(a.buffer(), b.buffer()) < 0)
+    return a.buffer() < 0 ? second : first;
   if (a.buffer() != b.buffer())
     throw Refusal({}, "a pointer is chosen between two arrays");
   if (std::optional<Value> inside = chosen(c, a, b); inside && a.buffer() < 0)

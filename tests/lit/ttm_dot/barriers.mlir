@@ -210,7 +210,8 @@ msl.kernel @counted(%x: !msl.ptr<i32, device>, %i: i32) threads 128 {
   msl.return
 }
 
-// What is read from device memory does not wait for the barrier in registers; what lies between comes before.
+// What is read from device memory does not wait for the barrier in registers; what lies between comes before. The loop's last barrier
+// orders what is read from %q and what is written to it behind the loop.
 // CHECK-LABEL: @staging
 // CHECK: scf.for
 // CHECK-NEXT: %[[FIRST:.*]] = msl.load %arg1
@@ -218,7 +219,7 @@ msl.kernel @counted(%x: !msl.ptr<i32, device>, %i: i32) threads 128 {
 // CHECK-NEXT: msl.barrier{{$}}
 // CHECK-NEXT: %[[X:.*]] = msl.load %arg0
 // CHECK-NEXT: msl.store %[[X]], %{{.*}} : f32, <f32, threadgroup>
-// CHECK-NEXT: msl.barrier{{$}}
+// CHECK-NEXT: msl.barrier device
 // CHECK-NEXT: msl.load %{{.*}} <f32, threadgroup>
 msl.kernel @staging(%p: !msl.ptr<f32, device>, %q: !msl.ptr<f32, device>, %n: i32, %i: i32, %f: f32) threads 128 {
   %c0 = arith.constant 0 : i32
@@ -250,5 +251,21 @@ msl.kernel @not_staging(%p: !msl.ptr<f32, device>, %q: !msl.ptr<f32, device>, %i
   %y = msl.load %a[%i] : !msl.ptr<f32, threadgroup>, i32 -> f32
   msl.store %y, %q[%i] : f32, !msl.ptr<f32, device>, i32
   msl.store %x, %a[%i] : f32, !msl.ptr<f32, threadgroup>, i32
+  msl.return
+}
+
+// What a thread reads in device memory, and another one overwrites: a barrier that stands in between orders device memory, too.
+// CHECK-LABEL: @read_and_overwritten
+// CHECK: msl.load %arg0
+// CHECK-NEXT: msl.store {{.*}} <f32, threadgroup>
+// CHECK-NEXT: msl.barrier device
+// CHECK-NEXT: msl.load %{{.*}} <f32, threadgroup>
+// CHECK-NEXT: msl.store {{.*}}, %arg0
+msl.kernel @read_and_overwritten(%p: !msl.ptr<f32, device>, %i: i32, %j: i32) threads 128 {
+  %a = msl.alloc "a", 128 at 0 : !msl.ptr<f32, threadgroup>
+  %x = msl.load %p[%i] : !msl.ptr<f32, device>, i32 -> f32
+  msl.store %x, %a[%i] : f32, !msl.ptr<f32, threadgroup>, i32
+  %y = msl.load %a[%j] : !msl.ptr<f32, threadgroup>, i32 -> f32
+  msl.store %y, %p[%j] : f32, !msl.ptr<f32, device>, i32
   msl.return
 }

@@ -13,6 +13,7 @@ from .machine import Machine
 from .program import Config, Op, Program, Tile
 from .steps import (
     atomics,
+    blocks,
     control_flow,
     dots,
     elementwise,
@@ -22,6 +23,7 @@ from .steps import (
     orders,
     pointers,
     reductions,
+    rows,
     scaled_dots,
     scans,
     views,
@@ -56,6 +58,9 @@ STEPS: list[tuple[float, Step]] = [
     (1, memory.store),
     (0.5, memory.store_number),
     (0.8, pointers.moving),
+    (1.2, rows.walk_row),
+    (0.5, rows.groups),
+    (0.8, blocks.walk_blocks),
     (0.4, pointers.chosen),
     (1, views.permute),
     (1, views.reshape),
@@ -106,7 +111,7 @@ def draw_config(rng: random.Random) -> Config:
         num_stages=rng.choice([1, 2, 2, 3, 4]),
         grid=grid,
         schedule=rng.choice([None, None, rng.randrange(1000)]),
-        check=rng.choice([None, "bounds"]),
+        check=rng.choice([None, "bounds", "portable", "bounds,races,initialized,divergence"]),
         processor=rng.choice([None, None, "x86-64-v3", "x86-64-v4"]),
     )
 

@@ -83,7 +83,7 @@ def source(program: Program, note: str = "") -> str:
     if config.processor is not None:
         lines.append(f'os.environ["TRITON_METAL_HOST_CPU"] = {config.processor!r}')
     lines.append(
-        f"with triton.launch_options(schedule={config.schedule!r}, check={config.check!r}):"
+        f"with triton.launch_options(schedule={config.schedule!r}, check={config.check!r}, seed={config.seed!r}):"
     )
     lines.append(
         f"    kernel[{config.grid}]({', '.join(arguments)}, num_warps={config.num_warps}, "

@@ -68,7 +68,7 @@ def main() -> int:
         for seed in range(start, start + options.count):
             program = generate(seed)
             # The interpreter's compare-and-swap reads past a scalar that it has broadcast.
-            if any(name in program.text() for name in (BF16.text, "atomic_cas")) or any(
+            if any(name in program.text() for name in (BF16.text, "atomic_cas", "float8")) or any(
                 memory.dtype == BF16 for memory in program.machine.memory.values()
             ):
                 kinds["left out"] += 1
