@@ -72,19 +72,6 @@ Value RegisterBuilder::shuffle(Value value, llvm::function_ref<Value(Value)> shu
     Value bits = arith::BitcastOp::create(*this, withElement(type, integers), value);
     return arith::BitcastOp::create(*this, type, shuffleBits(bits));
   }
-  case msl::SimdForm::Halves: {
-    if (isa<FloatType>(getElementTypeOrSelf(type))) {
-      Value bits = arith::BitcastOp::create(*this, withElement(type, getI64Type()), value);
-      return arith::BitcastOp::create(*this, type, shuffle(bits, shuffleBits));
-    }
-    Type i32 = withElement(type, getI32Type());
-    Value low = shuffleBits(arith::TruncIOp::create(*this, i32, value));
-    Value upper = arith::ShRUIOp::create(*this, value, constant(type, 32));
-    Value high = shuffleBits(arith::TruncIOp::create(*this, i32, upper));
-    Value result =
-        arith::ShLIOp::create(*this, arith::ExtUIOp::create(*this, type, high), constant(type, 32));
-    return arith::OrIOp::create(*this, result, arith::ExtUIOp::create(*this, type, low));
-  }
   }
   llvm_unreachable("covered");
 }

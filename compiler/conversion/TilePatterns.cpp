@@ -38,10 +38,10 @@ Value places(RegisterBuilder &builder, const LinearLayout &layout, int64_t colum
       name);
 }
 
-/// Places in a tile without padding whose index differs in a bit of the thread's part.
-Value placesAcross(RegisterBuilder &builder, const LinearLayout &layout, uint32_t bit) {
+/// Places in a tile without padding whose index differs in bits of the thread's part.
+Value placesAcross(RegisterBuilder &builder, const LinearLayout &layout, uint32_t bits) {
   Value thread = builder.threadIndex(layout.getLaneBases(), layout.getSimdgroupBases(), "place");
-  thread = arith::XOrIOp::create(builder, thread, builder.constant(thread.getType(), bit));
+  thread = arith::XOrIOp::create(builder, thread, builder.constant(thread.getType(), bits));
   SmallVector<int32_t> registers;
   for (uint32_t index = 0; index < layout.getNumRegisters(); ++index)
     registers.push_back(layout.apply(index, 0, 0));
@@ -267,8 +267,8 @@ struct LoadTilePattern : RegisterPattern<ttm::LoadTileOp> {
       Turn turn(builder, layout, tile, adaptor.getPart());
       offsets = turn.places;
       mask = turn.mask;
-    } else if (uint32_t bit = op.getAcross()) {
-      offsets = placesAcross(builder, layout, bit);
+    } else if (uint32_t bits = op.getAcross()) {
+      offsets = placesAcross(builder, layout, bits);
     } else {
       offsets = places(builder, layout, tile.getShape().back(), tile.getRowPad(), "place");
     }

@@ -6,6 +6,9 @@
 #include "transforms/Passes.h"
 #include "transforms/TTMScratch.h"
 
+#include "mlir/IR/IRMapping.h"
+#include "mlir/IR/Matchers.h"
+
 using namespace mlir;
 
 namespace triton_metal {
@@ -53,22 +56,122 @@ tt::ReduceOp getRepeated(Value pairs) {
   return source.getType().getShape() == ArrayRef(kept) ? reduce : tt::ReduceOp();
 }
 
-/// All elements through a tile, from which each thread reads those of the SIMD-group that is its
-/// partner.
-Value exchange(OpBuilder &builder, Scratch &scratch, tt::ReduceOp reduce, uint32_t bit) {
-  Location loc = reduce.getLoc();
-  Value value = reduce.getSrcs()[0];
-  auto type = cast<RankedTensorType>(value.getType());
-  Value stored = reshape(builder, loc, toStorage(builder, loc, value), {type.getNumElements()});
-  auto flat = cast<RankedTensorType>(stored.getType());
-  Value tile = scratch.allocate(
-      TileType::get(builder.getContext(), flat.getShape(), flat.getElementType(), 0, 1), "partial");
-  StoreTileOp::create(builder, loc, stored, tile, Value(), DenseI64ArrayAttr());
-  Value read =
-      LoadTileOp::create(builder, loc, flat, tile, Value(), Value(), Value(), Value(), bit);
-  return fromStorage(builder, loc, reshape(builder, loc, read, type.getShape()),
-                     type.getElementType());
-}
+/// Exchanges of one function through tiles, in the order of the program.
+class Exchanges {
+public:
+  explicit Exchanges(tt::FuncOp func) : scratch(func) {}
+
+  /// What each thread's partner along a bit has of the elements that `reduce` combines; null if no
+  /// tile has room for them.
+  Value exchange(tt::ReduceOp reduce, uint32_t bit) {
+    Value value = reduce.getSrcs()[0];
+    if (Value again = computeAgain(reduce, bit))
+      return again;
+    auto type = cast<RankedTensorType>(value.getType());
+    Type storage = type.getElementType().isInteger(1) ? IntegerType::get(type.getContext(), 8)
+                                                      : type.getElementType();
+    if (type.getNumElements() * msl::getElementBytes(storage) > scratch.freeBytes(reduce))
+      return {};
+    OpBuilder builder(reduce);
+    Location loc = reduce.getLoc();
+    Value stored = reshape(builder, loc, toStorage(builder, loc, value), {type.getNumElements()});
+    auto flat = cast<RankedTensorType>(stored.getType());
+    Value tile = scratch.allocate(
+        TileType::get(builder.getContext(), flat.getShape(), flat.getElementType(), 0, 1),
+        "partial");
+    StoreTileOp::create(builder, loc, stored, tile, Value(), DenseI64ArrayAttr());
+    last = {value, {}, bit, {}};
+    last.partners = read(builder, tile, type, flat, bit);
+    return last.partners;
+  }
+
+private:
+  /// An exchange: what is stored in the tile, and what is read from it first.
+  struct Exchange {
+    Value elements, partners;
+    uint32_t bit = 0;
+    LoadTileOp load;
+  };
+
+  /// The operations on elements that are computed twice, rather than that their result goes through
+  /// a tile.
+  static constexpr unsigned kMostOperations = 8;
+  /// The most bytes of a thread's elements where that is done: it holds those of three others, too.
+  static constexpr int64_t kMostBytes = 32;
+
+  Scratch scratch;
+  Exchange last;
+
+  Value read(OpBuilder &builder, Value tile, RankedTensorType type, RankedTensorType flat,
+             uint32_t across) {
+    Location loc = tile.getLoc();
+    auto load =
+        LoadTileOp::create(builder, loc, flat, tile, Value(), Value(), Value(), Value(), across);
+    if (!last.load)
+      last.load = load;
+    return fromStorage(builder, loc, reshape(builder, loc, load, type.getShape()),
+                       type.getElementType());
+  }
+
+  /// What a second exchange would bring of numbers that are computed element by element from those
+  /// of the last one: it is computed from what the tile has of the partner and of the partner's
+  /// partner.
+  Value computeAgain(tt::ReduceOp reduce, uint32_t bit) {
+    Value value = reduce.getSrcs()[0];
+    if (!last.load || last.load->getBlock() != reduce->getBlock() || bit == last.bit)
+      return {};
+    RankedTensorType flat = last.load.getType();
+    if (getLayout(flat)->getNumRegisters() * msl::getElementBytes(flat.getElementType()) >
+        kMostBytes)
+      return {};
+    SmallVector<Operation *> operations;
+    if (!collect(value, reduce.getAxis(), operations) || operations.empty())
+      return {};
+    // The tile is read at once, so that it is in use no longer.
+    OpBuilder builder(last.load->getContext());
+    builder.setInsertionPointAfterValue(last.partners);
+    auto type = cast<RankedTensorType>(last.elements.getType());
+    IRMapping across;
+    across.map(last.elements, read(builder, last.load.getTile(), type, flat, bit));
+    across.map(last.partners, read(builder, last.load.getTile(), type, flat, bit | last.bit));
+    builder.setInsertionPoint(reduce);
+    for (Operation *op : operations)
+      builder.clone(*op, across);
+    last = {};
+    return across.lookup(value);
+  }
+
+  /// Collects, in their order, the operations between the last exchange and a value. False where
+  /// its partner's value along the axis follows from something else.
+  bool collect(Value value, unsigned axis, SmallVectorImpl<Operation *> &operations) {
+    if (value == last.elements || value == last.partners || isAlike(value, axis))
+      return true;
+    Operation *op = value.getDefiningOp();
+    if (llvm::is_contained(operations, op))
+      return true;
+    if (!op || op->getBlock() != last.load->getBlock() || op->getNumResults() != 1 ||
+        !op->hasTrait<OpTrait::Elementwise>() || !isMemoryEffectFree(op) ||
+        op->getNumRegions() != 0 || op->isBeforeInBlock(last.load))
+      return false;
+    for (Value operand : op->getOperands())
+      if (!collect(operand, axis, operations))
+        return false;
+    operations.push_back(op);
+    return operations.size() <= kMostOperations;
+  }
+
+  /// Whether all elements along an axis are one.
+  static bool isAlike(Value value, unsigned axis) {
+    auto type = dyn_cast<RankedTensorType>(value.getType());
+    DenseElementsAttr constant;
+    if (!type || type.getDimSize(axis) == 1 ||
+        (matchPattern(value, m_Constant(&constant)) && constant.isSplat()) ||
+        value.getDefiningOp<tt::SplatOp>())
+      return true;
+    auto broadcast = value.getDefiningOp<tt::BroadcastOp>();
+    return broadcast && broadcast.getSrc().getType().getDimSize(axis) == 1;
+  }
+};
 
 struct TTMFoldExchangesPass : impl::TTMFoldExchangesBase<TTMFoldExchangesPass> {
   void runOnOperation() override {
@@ -79,15 +182,15 @@ struct TTMFoldExchangesPass : impl::TTMFoldExchangesBase<TTMFoldExchangesPass> {
         if (isa<RankedTensorType>(op.getType()))
           ops.push_back(op);
       });
-      std::optional<Scratch> scratch;
+      std::optional<Exchanges> exchanges;
       for (arith::XOrIOp op : ops)
-        changed |= fold(func, scratch, op);
+        changed |= fold(func, exchanges, op);
     }
     if (!changed)
       markAllAnalysesPreserved();
   }
 
-  static bool fold(tt::FuncOp func, std::optional<Scratch> &scratch, arith::XOrIOp op) {
+  static bool fold(tt::FuncOp func, std::optional<Exchanges> &exchanges, arith::XOrIOp op) {
     for (bool swap : {false, true}) {
       Value tile = op->getOperand(swap), pairs = op->getOperand(!swap);
       tt::ReduceOp reduce = getRepeated(pairs);
@@ -97,15 +200,12 @@ struct TTMFoldExchangesPass : impl::TTMFoldExchangesBase<TTMFoldExchangesPass> {
       uint32_t bit = getPairBit(reduce);
       if (!bit)
         continue;
-      if (!scratch)
-        scratch.emplace(func);
-      auto type = cast<RankedTensorType>(tile.getType());
-      Type storage = type.getElementType().isInteger(1) ? IntegerType::get(op.getContext(), 8)
-                                                        : type.getElementType();
-      if (type.getNumElements() * msl::getElementBytes(storage) > scratch->freeBytes(reduce))
+      if (!exchanges)
+        exchanges.emplace(func);
+      Value partners = exchanges->exchange(reduce, bit);
+      if (!partners)
         continue;
-      OpBuilder builder(reduce);
-      op->replaceAllUsesWith(ValueRange(exchange(builder, *scratch, reduce, bit)));
+      op->replaceAllUsesWith(ValueRange(partners));
       eraseIfUnread(op);
       return true;
     }

@@ -324,6 +324,10 @@ def TTMFoldExchanges : Pass<"ttm-fold-exchanges", "::mlir::ModuleOp"> {
     %y = tt.reshape %1 : tensor<256xi32, #f> -> tensor<2x128xi32, #l>
     ```
     It takes as much threadgroup memory as the tile has; where that is not free, the reduction stays.
+
+    Where what a second exchange would pass on is computed element by element from the first one's elements and partners, as in
+    two steps of a sort, the partner's value is computed from what the tile has of the partner and of the partner's partner
+    (`across` both bits): three reads follow one write. A thread holds at most 32 bytes of elements then, as it takes four times as many.
   }];
   let dependentDialects = ["::triton_metal::ttm::TTMDialect", "::mlir::arith::ArithDialect"];
 }

@@ -48,9 +48,7 @@ static constexpr double kDotRegisters = 2;
 static constexpr double kChainedDotRegisters = 4;
 /// The registers that a thread may have, over those that are estimated.
 static constexpr double kRegisterRange[] = {0.9, 1.0, 1.0, 1.1};
-/// Transpositions of smaller tiles go through registers and memory as they are.
-static constexpr int64_t kDirectBytes = 8192;
-/// Larger ones change threads in rounds, with a place for each number.
+/// Larger tiles change threads in rounds, with a place for each number.
 static constexpr int64_t kStoredBytes = 16384;
 static constexpr double kPlaceRegisters = 2.2;
 /// Of costs that differ by less the model knows nothing.
@@ -146,6 +144,8 @@ struct Work {
   bool isWhole = false;
   /// Of an access: its places are numbers of the kernel's, and not a range's.
   bool isGathered = false;
+  /// Of an access: the numbers of a row follow each other in memory.
+  bool isRows = false;
   /// Of a reduction or scan: its tiles.
   RankedTensorType source;
   /// The dot or reduction of which the tile is computed, element by element, and which decides
@@ -324,6 +324,8 @@ void Summary::setAccess(Work &work, Value pointers) {
     }
   work.isWhole = type.getRank() > 1 && hasFactor(pointers, work.tile.last);
   work.isGathered = !isCheap(pointers);
+  work.isRows =
+      type.getRank() > 1 && axes.get(pointers).contiguity.back() >= type.getShape().back();
 }
 
 void Summary::define(Value value) {
@@ -558,8 +560,13 @@ ThreadChoice Summary::evaluate(int warps, int stages) const {
       int64_t vector = std::min(work.tile.perThread(warps), work.width);
       // Numbers that do not lie side by side, or at the end of a row that is not aligned, are asked
       // for one by one, each with a place of its own, and where that is not a range's with another
-      // one for its address.
+      // one for its address. Numbers of one row lie at constants from one place.
       double places = each * (std::max<double>(1, double(work.tile.bytes) / 4) + work.isGathered);
+      if (work.isRows && vector == 1) {
+        Spread spread(work.tile, 1, warps);
+        places /= std::max<double>(1, double(work.tile.last) /
+                                          double(spread.lanesLast * spread.warpsLast));
+      }
       working = std::max(working, vector > 1 && !work.isPacked ? kVectorRegisters : places);
       issue += all / double(vector) * 3;
       // Each row of a tile that the lanes of an access reach has lines of its own.
@@ -579,15 +586,10 @@ ThreadChoice Summary::evaluate(int warps, int stages) const {
       break;
     case Kind::Exchange:
       issue += all * 6;
-      // A small tile is stored as it is, one side's lanes far apart, where a thread has little of
-      // it. What a thread has of a large one goes to its places number by number.
+      // What a thread has of a large tile goes to its places number by number.
       if (work.tile.last < work.tile.elements &&
-          work.tile.elements * work.tile.bytes > kDirectBytes) {
-        if (work.tile.elements * work.tile.bytes <= kStoredBytes && each < 32)
-          lines += double(work.tile.elements) / 2 * work.times;
-        else if (work.tile.elements * work.tile.bytes > kStoredBytes)
-          working = std::max(working, kPlaceRegisters * each);
-      }
+          work.tile.elements * work.tile.bytes > kStoredBytes)
+        working = std::max(working, kPlaceRegisters * each);
       barriers += 2 * work.times;
       partialBytes = std::max(partialBytes, work.tile.elements * work.tile.bytes);
       break;
@@ -622,10 +624,10 @@ ThreadChoice Summary::evaluate(int warps, int stages) const {
         one += double(spread.perThread) * combine;
       // Several results of a thread, and prefixes, are written out: everything is there at once,
       // except for one vector that adds up row by row, and for vectors of which SIMD-groups alone
-      // join their parts.
+      // join their parts. What a thread has of each row of its own gives a result each.
       if (work.kind == Kind::Scan)
         working = std::max(working, 2.0 * double(spread.perThread));
-      else if (results > 1 && (lanes > 1 || spread.vector == 1 ||
+      else if (results > 1 && (lanes > 1 || spread.vector == 1 || work.alongLast ||
                                (groups == 1 && results > double(spread.vector))))
         working = std::max(working, 0.8 * double(spread.perThread));
       if (groups > 1) {

@@ -176,11 +176,26 @@ def test_bad_arguments(call, error, message) -> None:
 @pytest.mark.own_target
 @pytest.mark.parametrize("length", [2048, 4096])
 def test_a_thread_sorts_eight_keys_of_32_bits(length: int) -> None:
-    """Sixteen would take 56 registers, with which a core holds fewer threads."""
+    """With sixteen, a thread would have more than the 52 registers up to which a core holds 1,024."""
     x = np.random.default_rng(7).standard_normal((4, length)).astype(np.float32)
     with triton.launch_options(count=True) as report, forced("groups", (0,)):
         y = ops.sort(x, axis=1)
     np.testing.assert_array_equal(y, np.sort(x, 1))
     (launch,) = report.launches
     assert launch.kernel.metadata.num_warps == length // 256
-    assert launch.counters["registers_per_thread"] <= 44
+    assert launch.counters["registers_per_thread"] <= 52
+
+
+@pytest.mark.own_target
+@pytest.mark.parametrize("length", [1024, 2048])
+def test_a_core_holds_1024_threads_that_sort_places(length: int) -> None:
+    """Keys of 64 bits are sorted by twice as many threads as those of 32 bits; a block of 2,048 takes 16 of 60 KB."""
+    x = np.random.default_rng(8).standard_normal((2, length)).astype(np.float32)
+    with triton.launch_options(count=True) as report, forced("groups", (0,)):
+        places = ops.argsort(x, axis=1)
+    np.testing.assert_array_equal(places, np.argsort(x, 1, kind="stable"))
+    for launch in report.launches:
+        memory = launch.counters["threadgroup_memory_bytes"]
+        threads = 32 * launch.kernel.metadata.num_warps
+        assert launch.counters["registers_per_thread"] <= 52
+        assert not memory or (60 << 10) // memory * threads >= 1024

@@ -20,14 +20,14 @@ static constexpr ScalarType scalarTypes[] = {
      Feature::None},
     {"int", "uint", "i32", false, 32, 4, SimdForm::Itself, true, Feature::None, true,
      Feature::None},
-    {"long", "ulong", "i64", false, 64, 8, SimdForm::Halves, false, Feature::None, false,
+    {"long", "ulong", "i64", false, 64, 8, SimdForm::Itself, false, Feature::None, false,
      Feature::None},
     {"half", "half", "f16", true, 16, 2, SimdForm::Itself, true, kMatrices, false, Feature::None},
     {"bfloat", "bfloat", "bf16", true, 16, 2, SimdForm::AsBits, false, kMatrices, false,
      Feature::BFloat},
     {"float", "float", "f32", true, 32, 4, SimdForm::Itself, true, kMatrices, true, Feature::None},
     // Metal has no double: msl-emulate-types makes its numbers the integers that hold their bits.
-    {"", "", "f64", true, 64, 8, SimdForm::Halves, false, Feature::None, false, Feature::None},
+    {"", "", "f64", true, 64, 8, SimdForm::AsBits, false, Feature::None, false, Feature::None},
 };
 
 const ScalarType *ScalarType::get(Type type) {

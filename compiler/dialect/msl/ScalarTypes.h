@@ -8,16 +8,15 @@
 
 namespace triton_metal::msl {
 
-/// In which form the functions of a SIMD-group take a number.
+/// In which form the functions of a SIMD-group take a number. Those of 64 bits travel as pairs of
+/// words, which `msl-explicit-types` makes of them.
 enum class SimdForm {
   /// As it is.
   Itself,
   /// As a number of another type: bool as char.
   AsByte,
-  /// As its bits: bfloat as short.
+  /// As its bits: bfloat as short, double as long.
   AsBits,
-  /// In two halves of 32 bits.
-  Halves,
 };
 
 struct ScalarType {

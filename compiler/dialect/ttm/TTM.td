@@ -212,7 +212,7 @@ def TTM_LoadTileOp : TTM_Op<"load_tile", [AttrSizedOperandSegments,
   let description = [{
     With `row`, only the part of the tile that has this index along the first dimension is read, and the result has no such
     dimension. With `part`, the tile has the tensor's columns and the part of its rows with this number, and all other rows
-    are those of `other`. With `across`, a power of two, each element is the tile's element whose row-major index differs in this bit: that
+    are those of `other`. With `across`, each element is the tile's element whose row-major index differs in these bits: that
     of another thread. The tile has no padding then, and the layout is a permutation.
 
     ```mlir

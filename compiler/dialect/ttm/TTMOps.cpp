@@ -219,11 +219,11 @@ LogicalResult LoadTileOp::verify() {
   TileType tile = getTile().getType();
   if (!getLayout(tensor))
     return emitOpError("the tensor must have a layout");
-  if (uint32_t bit = getAcross()) {
+  if (uint32_t bits = getAcross()) {
     LinearLayout layout = *getLayout(tensor);
-    if (getRow() || getPart() || tile.getRowPad() || !llvm::isPowerOf2_32(bit) ||
-        bit >= layout.getNumElements() || !layout.isPermutation() ||
-        llvm::is_contained(layout.getRegisterBases(), bit))
+    if (getRow() || getPart() || tile.getRowPad() || bits >= layout.getNumElements() ||
+        !layout.isPermutation() ||
+        llvm::any_of(layout.getRegisterBases(), [&](uint32_t base) { return base & bits; }))
       return emitOpError("what lies across is another thread's, in a whole tile without padding");
   }
   if (getPart())

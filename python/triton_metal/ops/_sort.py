@@ -201,6 +201,12 @@ def block_of(length: int, itemsize: int) -> int:
     return most
 
 
+def simdgroups_of(block: int, itemsize: int) -> dict[str, int]:
+    """The SIMD-groups of a large block: with more than 32 bytes of keys, a thread would leave no room for others."""
+    count = block * itemsize // 1024
+    return {"num_warps": count} if itemsize >= 4 and count >= 8 else {}
+
+
 _KEYS = {"uint8": tl.uint8, "uint16": tl.uint16, "uint32": tl.uint32, "uint64": tl.uint64}
 
 
@@ -224,8 +230,8 @@ def sorted_rows(
         side = min(triton.next_power_of_2(rows), 512 // block) or 1
         sizes = {"rows": rows, "length": length, "KEPT": some, "BLOCK": block, "ROWS": side}
         how = {**source, **form, **sizes, "KEY": _KEYS[dtype]}
-        if some == block >= 2048 and item_size(dtype) == 4:
-            how["num_warps"] = block // 256  # 16 keys of a thread leave no room
+        if some == block:
+            how |= simdgroups_of(block, item_size(dtype))
         grid = (triton.cdiv(rows, side), blocks)
         if blocks == 1:
             given = {"keys_ptr": None, "kept": kept, "key_stride": 0}
@@ -238,6 +244,7 @@ def sorted_rows(
             break
         source, length = {"x_ptr": None, "given_ptr": keys}, of_keys
     run, how = block, {"length": length, "blocks": blocks, "BLOCK": block}
+    merging = {**form, **simdgroups_of(block, item_size(dtype))}
     while True:
         splits = {"splits_ptr": ((rows, blocks), "int32")}
         grid, steps = (rows, triton.cdiv(blocks, 32)), run.bit_length()
@@ -245,7 +252,7 @@ def sorted_rows(
             split_kernel, grid, splits, like=x, keys_ptr=keys, run=run, steps=steps, SIDE=32,
             num_warps=1, **how,
         )  # fmt: skip
-        given = {"keys_ptr": keys, "splits_ptr": found, "run": run, "kept": kept, **how, **form}
+        given = {"keys_ptr": keys, "splits_ptr": found, "run": run, "kept": kept, **how, **merging}
         if 2 * run >= length:
             grid = (rows, triton.cdiv(kept, block))
             return launch(merge_kernel, grid, outputs, like=x, merged_ptr=None, **given, **absent)

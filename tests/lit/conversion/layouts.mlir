@@ -31,17 +31,12 @@ module attributes {ttm.num_simdgroups = 1 : i32, ttm.threads = 32 : i32} {
     tt.return
   }
 
-  // Odd lanes need register 1 where even lanes need register 0: both are shuffled, and the lane selects one. 64-bit numbers
-  // are shuffled in halves.
+  // Odd lanes need register 1 where even lanes need register 0: both are shuffled, and the lane selects one. Numbers of
+  // 64 bits are shuffled like others.
   // CHECK-LABEL: msl.kernel @choice
   // CHECK: %[[V:.*]] = msl.load %{{.*}} -> vector<4xi64>
   // CHECK: %[[BOTH:.*]] = msl.permute_registers %[[V]] {bases = array<i64: 2, 1>} : vector<4xi64> -> vector<4xi64>
-  // CHECK: %[[LOW:.*]] = arith.trunci %[[BOTH]] : vector<4xi64> to vector<4xi32>
-  // CHECK: msl.simd_shuffle %[[LOW]], %[[FROM:.*]] : vector<4xi32>, i32
-  // CHECK: %[[SHIFTED:.*]] = arith.shrui %[[BOTH]], %{{.*}} : vector<4xi64>
-  // CHECK: %[[HIGH:.*]] = arith.trunci %[[SHIFTED]] : vector<4xi64> to vector<4xi32>
-  // CHECK: msl.simd_shuffle %[[HIGH]], %[[FROM]] : vector<4xi32>, i32
-  // CHECK: %[[WHOLE:.*]] = arith.ori
+  // CHECK: %[[WHOLE:.*]] = msl.simd_shuffle %[[BOTH]], %{{.*}} : vector<4xi64>, i32
   // CHECK: %[[BIT:.*]] = arith.andi %{{.*}}, %c1_i32
   // CHECK: %[[EVEN:.*]] = arith.cmpi eq, %[[BIT]], %c0_i32
   // CHECK: %[[FIRST:.*]] = msl.permute_registers %[[WHOLE]] {bases = array<i64: 1>} : vector<4xi64> -> vector<2xi64>

@@ -192,8 +192,8 @@ tt.func @across_registers(%t: !ttm.tile<64xi32>) {
 // -----
 
 #own = #ttm.linear<{register = [[1]], lane = [[2], [4], [8], [16], [32]], simdgroup = []}>
-tt.func @across_two_bits(%t: !ttm.tile<64xi32>) {
+tt.func @across_registers_and_lanes(%t: !ttm.tile<64xi32>) {
   // expected-error @+1 {{what lies across is another thread's, in a whole tile without padding}}
-  %0 = ttm.load_tile %t across 6 : !ttm.tile<64xi32> -> tensor<64xi32, #own>
+  %0 = ttm.load_tile %t across 3 : !ttm.tile<64xi32> -> tensor<64xi32, #own>
   tt.return
 }

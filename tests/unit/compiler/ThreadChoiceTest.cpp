@@ -202,6 +202,76 @@ TEST_F(ThreadChoiceTest, RowsWhoseNumbersAreApartHoldTheirPlaces) {
   EXPECT_GT(choose(cut(packed), 4).registers, choose(cut(aligned), 4).registers);
 }
 
+TEST_F(ThreadChoiceTest, NumbersOfARowLieAtConstantsFromOnePlace) {
+  // Eight rows that begin anywhere. A thread has four numbers of each.
+  std::string rows = R"(tt.func public @k(%x: !tt.ptr<f32>, %n: i32) {
+    %c = tt.make_range {end = 8 : i32, start = 0 : i32} : tensor<8xi32>
+    %i = tt.make_range {end = 1024 : i32, start = 0 : i32} : tensor<1024xi32>
+    %column = tt.expand_dims %c {axis = 1 : i32} : tensor<8xi32> -> tensor<8x1xi32>
+    %ns = tt.splat %n : i32 -> tensor<8x1xi32>
+    %starts = arith.muli %column, %ns : tensor<8x1xi32>
+    %row = tt.expand_dims %i {axis = 0 : i32} : tensor<1024xi32> -> tensor<1x1024xi32>
+    %a = tt.broadcast %starts : tensor<8x1xi32> -> tensor<8x1024xi32>
+    %b = tt.broadcast %row : tensor<1x1024xi32> -> tensor<8x1024xi32>
+    %at = arith.addi %a, %b : tensor<8x1024xi32>
+    %s = tt.splat %x : !tt.ptr<f32> -> tensor<8x1024x!tt.ptr<f32>>
+    %p = tt.addptr %s, %at : tensor<8x1024x!tt.ptr<f32>>, tensor<8x1024xi32>
+    %v = tt.load %p : tensor<8x1024x!tt.ptr<f32>>
+    tt.store %p, %v : tensor<8x1024x!tt.ptr<f32>>
+    tt.return
+  })";
+  std::string apart = rows;
+  apart.replace(apart.find("%row = tt.expand_dims %i "), 25, "%row = tt.expand_dims %i3 ");
+  apart.insert(apart.find("    %row ="), "    %three = arith.constant dense<3> : tensor<1024xi32>\n"
+                                         "    %i3 = arith.muli %i, %three : tensor<1024xi32>\n");
+  EXPECT_GT(choose(apart, 8).registers - choose(rows, 8).registers, 20);
+}
+
+TEST_F(ThreadChoiceTest, ResultsOfAThreadsOwnRowsAreWrittenOut) {
+  // A thread has four rows of four numbers, and four results of either sums.
+  auto sums = [](const std::string &axis, const std::string &result) {
+    std::string sum = R"( = "tt.reduce"(%v) <{axis = )" + axis + R"( : i32}> ({
+    ^bb0(%l: f32, %m: f32):
+      %d = arith.addf %l, %m : f32
+      tt.reduce.return %d : f32
+    }) : (tensor<2048x4xf32>) -> tensor<)" +
+                      result + "xf32>\n";
+    return R"(tt.func public @k(%x: !tt.ptr<f32> {tt.divisibility = 16 : i32}) {
+    %four = arith.constant dense<4> : tensor<2048x1xi32>
+    %c = tt.make_range {end = 2048 : i32, start = 0 : i32} : tensor<2048xi32>
+    %i = tt.make_range {end = 4 : i32, start = 0 : i32} : tensor<4xi32>
+    %column = tt.expand_dims %c {axis = 1 : i32} : tensor<2048xi32> -> tensor<2048x1xi32>
+    %starts = arith.muli %column, %four : tensor<2048x1xi32>
+    %row = tt.expand_dims %i {axis = 0 : i32} : tensor<4xi32> -> tensor<1x4xi32>
+    %a = tt.broadcast %starts : tensor<2048x1xi32> -> tensor<2048x4xi32>
+    %b = tt.broadcast %row : tensor<1x4xi32> -> tensor<2048x4xi32>
+    %at = arith.addi %a, %b : tensor<2048x4xi32>
+    %s = tt.splat %x : !tt.ptr<f32> -> tensor<2048x4x!tt.ptr<f32>>
+    %p = tt.addptr %s, %at : tensor<2048x4x!tt.ptr<f32>>, tensor<2048x4xi32>
+    %v = tt.load %p : tensor<2048x4x!tt.ptr<f32>>
+)" + ("%r" + sum + "%second" + sum) +
+           R"(    tt.store %p, %v : tensor<2048x4x!tt.ptr<f32>>
+    tt.return
+  })";
+  };
+  EXPECT_GE(choose(sums("1", "2048"), 16).registers, choose(sums("0", "4"), 16).registers);
+}
+
+TEST_F(ThreadChoiceTest, TransposedTilesTakeNoMoreLinesWithMoreThreads) {
+  std::string text = R"(tt.func public @k(%x: !tt.ptr<f32> {tt.divisibility = 16 : i32}) {
+    %i = tt.make_range {end = 4096 : i32, start = 0 : i32} : tensor<4096xi32>
+    %s = tt.splat %x : !tt.ptr<f32> -> tensor<4096x!tt.ptr<f32>>
+    %p = tt.addptr %s, %i : tensor<4096x!tt.ptr<f32>>, tensor<4096xi32>
+    %v = tt.load %p : tensor<4096x!tt.ptr<f32>>
+    %tile = tt.reshape %v : tensor<4096xf32> -> tensor<64x64xf32>
+    %t = tt.trans %tile {order = array<i32: 1, 0>} : tensor<64x64xf32> -> tensor<64x64xf32>
+    %r = tt.reshape %t : tensor<64x64xf32> -> tensor<4096xf32>
+    tt.store %p, %r : tensor<4096x!tt.ptr<f32>>
+    tt.return
+  })";
+  EXPECT_EQ(choose(text, 4).lines, choose(text, 16).lines);
+}
+
 TEST_F(ThreadChoiceTest, ThreadsHaveTheSameResults) {
   // What is computed of sums is computed by each thread that has them.
   const char *text = R"(tt.func public @k(%x: !tt.ptr<f32>) {
