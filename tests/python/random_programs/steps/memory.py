@@ -24,6 +24,8 @@ def draw_shape(program: Program) -> tuple[int, ...]:
 def fresh_shape(program: Program) -> tuple[int, ...]:
     rng = program.rng
     most = 8 + (program.config.num_warps >= 4) + 3 * (program.config.num_warps >= 8)
+    if rng.random() < 0.06:
+        most = 12  # many elements a thread
     bits = min(rng.choice([0, 1, 2, 3, 3, 4, 4, 5, 5, 6, 6, 7, 8, 10, 12]), most)
     rank = rng.choice([1, 1, 1, 2, 2, 3, 4])
     sizes = [0] * rank
