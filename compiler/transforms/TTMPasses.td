@@ -229,7 +229,7 @@ def TTMSplitLoops : Pass<"ttm-split-loops", "::mlir::ModuleOp"> {
     end). Else the loop stays one: its loads and choices stand in both sides of a branch, without these masks and with them, each by the bound of the masks
     that it has itself, and stores to the tiles of the product go with their loads. Masks that are the same in every step stay in both sides. A bound
     that is surely a multiple of the step cuts nothing, and the loop stays one, without the mask. Products on tensor operations stay in
-    one loop.
+    one loop: where it has choices, these and loads stand in branches, and otherwise it stays as it is.
 
     ```mlir
     scf.for %k = %c0 to %K step %c16 iter_args(%p = %a) -> (tensor<64x16x!tt.ptr<f16>, #l>) : i32 {

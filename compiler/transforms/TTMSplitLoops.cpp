@@ -60,17 +60,14 @@ Value getCondition(Operation *op) {
 
 bool LoopSplit::analyse() {
   int64_t operations = 0;
-  bool multiplies = false;
+  bool multiplies = false, inRegisters = false;
   WalkResult result = loop.getBody()->walk([&](Operation *op) {
     if (isa<LoopLikeOpInterface>(op) || ++operations > kMostOperations)
       return WalkResult::interrupt();
     if (auto mma = dyn_cast<MMAOp>(op)) {
       multiplies = true;
-      // Where fragments are arrays of a thread, each multiply is a call on a part of them: twice as
-      // many make a long text, which compilers leave in memory.
       const auto *instruction = msl::MatrixInstruction::get(mma.getInstruction());
-      if (instruction && instruction->inRegisters)
-        return WalkResult::interrupt();
+      inRegisters |= instruction && instruction->inRegisters;
     }
     Value mask = getCondition(op);
     if (mask && getRegisters(mask) > 1) {
@@ -81,6 +78,11 @@ bool LoopSplit::analyse() {
     return WalkResult::advance();
   });
   if (result.wasInterrupted() || comparisons.empty())
+    return false;
+  // Where fragments are arrays of a thread, each multiply is a call on a part of them: twice as
+  // many make a long text, which compilers leave in memory. Choices stand in branches there, too,
+  // with the loads; loads alone have such a branch for each whole tile anyway.
+  if (inRegisters && !chooses)
     return false;
   // A mask of one register alone is not worth another loop, but the one there is knows of it.
   loop.getBody()->walk([&](Operation *op) {

@@ -259,3 +259,34 @@ def test_other_targets_keep_simdgroup_matrices() -> None:
     ).asm["ttir"]
     assert "mpp::tensor_ops" in triton.compile_ttir(ttir, target=APPLE10).asm["metal"]
     assert "mpp::tensor_ops" not in triton.compile_ttir(ttir).asm["metal"]
+
+
+@triton.jit
+def highest_kernel(q_ptr, k_ptr, out_ptr, keys, N: tl.constexpr, K: tl.constexpr):
+    """The highest product of each of 32 rows with rows of k, of which `keys` count; k has whole blocks."""
+    i, n, d = tl.arange(0, 32), tl.arange(0, N), tl.arange(0, K)
+    q = tl.load(q_ptr + i[:, None] * K + d[None, :])
+    highest = tl.full((32,), -float("inf"), tl.float32)
+    for start in range(0, keys, N):
+        k = tl.load(k_ptr + (start + n)[:, None] * K + d[None, :])
+        products = tl.where((start + n < keys)[None, :], tl.dot(q, tl.trans(k)), -float("inf"))
+        highest = tl.maximum(highest, tl.max(products, axis=1))
+    tl.store(out_ptr + i, highest)
+
+
+def test_products_of_whole_steps_are_chosen_without_a_mask() -> None:
+    """Three of the four steps are whole; in the last one, each thread asks for its keys if one is not there."""
+    q, k = small((32, 32), "float16", 1), small((128, 32), "float16", 2)
+    integers = []
+    for keys in (128, 127):
+        out = np.zeros(32, np.float32)
+        with triton.launch_options(count=True) as report:
+            highest_kernel[(1,)](q, k, out, keys, N=32, K=32, num_warps=2)
+        products = q.astype(np.float32) @ k[:keys].astype(np.float32).T
+        np.testing.assert_array_equal(out, products.max(axis=1))
+        (launch,) = report.launches
+        assert ONE_PRODUCT in launch.kernel.asm["metal"]
+        counters = launch.counters
+        integers.append(sum(counters[f"optimized_int_{kind}"] for kind in ("add", "mul", "other")))
+    # 32 by 32 products of a step are compared.
+    assert integers[1] - integers[0] >= 32 * 32
