@@ -4,6 +4,7 @@
 #include "analysis/TileDims.h"
 #include "dialect/msl/MSL.h"
 #include "dialect/ttm/TTM.h"
+#include "transforms/Dots.h"
 #include "transforms/Passes.h"
 #include "transforms/TTSlicing.h"
 #include "transforms/ThreadChoice.h"
@@ -88,11 +89,12 @@ struct TTSliceTilesPass : impl::TTSliceTilesBase<TTSliceTilesPass> {
       return;
     int warps = readAttr(ttm::TTMDialect::getNumWarpsAttrName());
     int64_t limit = std::min(Budget::of(module).getRegisters(), getRegisterLimit(32 * warps));
-    // Where there was something to choose, the kernel has been weighed.
+    // Where one stage was chosen, the kernel has been weighed.
     auto known = module->getAttrOfType<IntegerAttr>(kWantedRegistersAttr);
     module->removeAttr(kWantedRegistersAttr);
-    int64_t whole = known ? known.getInt() : evaluate(kernel).wantedRegisters;
-    if (whole <= limit && !slicesAll())
+    bool isKnown = known && readAttr(ttm::TTMDialect::getNumStagesAttrName()) == 1;
+    int64_t whole = isKnown ? known.getInt() : evaluate(kernel).wantedRegisters;
+    if ((whole <= limit && !slicesAll()) || hasTensorOperations(kernel))
       return;
 
     aim = int64_t(kAim * double(limit));
@@ -107,8 +109,11 @@ struct TTSliceTilesPass : impl::TTSliceTilesBase<TTSliceTilesPass> {
     if (double(best.registers) > kGain * double(whole) && !slicesAll())
       return;
     tt::FuncOp sliced = kernelOf(*best.module);
+    Builder builder(&getContext());
     module->setAttr(ttm::TTMDialect::getSlicesAttrName(),
-                    Builder(&getContext()).getI32IntegerAttr(countSlices(sliced)));
+                    builder.getI32IntegerAttr(countSlices(sliced)));
+    // No register is left for what a second stage loads.
+    module->setAttr(ttm::TTMDialect::getNumStagesAttrName(), builder.getI32IntegerAttr(1));
     IRRewriter rewriter(&getContext());
     DominanceInfo dominance(sliced);
     eliminateCommonSubExpressions(rewriter, dominance, sliced);
@@ -120,10 +125,22 @@ struct TTSliceTilesPass : impl::TTSliceTilesBase<TTSliceTilesPass> {
 private:
   int readAttr(StringRef name) { return getOperation()->getAttrOfType<IntegerAttr>(name).getInt(); }
 
+  /// What the model expects with one stage.
   ThreadChoice evaluate(tt::FuncOp kernel) {
     return chooseThreads(kernel, Budget::of(getOperation()),
-                         readAttr(ttm::TTMDialect::getNumWarpsAttrName()),
-                         readAttr(ttm::TTMDialect::getNumStagesAttrName()));
+                         readAttr(ttm::TTMDialect::getNumWarpsAttrName()), /*stages=*/1);
+  }
+
+  /// Products on tensor operations need whole tiles, and no model knows of their registers.
+  bool hasTensorOperations(tt::FuncOp kernel) {
+    Budget budget = Budget::of(getOperation());
+    return kernel
+        .walk([&](tt::DotOp dot) {
+          const msl::MatrixInstruction *instruction = getInstruction(dot, budget);
+          return instruction && instruction->inRegisters ? WalkResult::interrupt()
+                                                         : WalkResult::advance();
+        })
+        .wasInterrupted();
   }
 
   /// The kernel with the tiles along a class of dimensions in slices. No module where that cannot
@@ -151,7 +168,9 @@ private:
         continue;
       // Most classes take nothing away, in however many slices.
       Sliced last = sliceClass(kernel, id, most);
-      if (!last.module || !last.isBetterThan(found))
+      bool helps =
+          found.module ? last.registers <= found.registers : last.registers < found.registers;
+      if (!last.module || !helps)
         continue;
       for (int64_t parts = 2; parts <= most; parts *= 2) {
         Sliced trial = parts == most ? std::move(last) : sliceClass(kernel, id, parts);
