@@ -33,7 +33,8 @@ private:
   LinearLayout layout() const { return *getLayout(values[0]); }
   /// The bits of the coordinate along the axis that the part of the layout holds.
   uint32_t bitsIn(InDim part) const;
-  int64_t partialBytes() const;
+  bool isInAnyOrder() { return isCommutative(op.getCombineOp().front()); }
+  int64_t partialBytes();
   void layOutAnew();
   void reduceInAnyOrder();
   void reduceInOrder();
@@ -70,7 +71,7 @@ uint32_t ReductionLowering::bitsIn(InDim part) const {
   return bits >> current.dimShift(axis);
 }
 
-int64_t ReductionLowering::partialBytes() const {
+int64_t ReductionLowering::partialBytes() {
   LinearLayout current = layout();
   unsigned numSimdgroups = current.getNumSimdgroups();
   uint32_t simdgroupBits = current.bitsAlong(InDim::Simdgroup, axis);
@@ -82,20 +83,30 @@ int64_t ReductionLowering::partialBytes() const {
   LinearLayout kept = *current.sliceDim(axis);
   int64_t threads = 1 << (llvm::popcount(31 & ~kept.freeMask(InDim::Lane)) +
                           llvm::popcount((numSimdgroups - 1) & ~kept.freeMask(InDim::Simdgroup)));
-  return bytes * kept.getNumRegisters() * threads << llvm::popcount(simdgroupBits);
+  bytes = bytes * kept.getNumRegisters() * threads << llvm::popcount(simdgroupBits);
+  // In order, what a thread has behind the parts of other SIMD-groups waits for those.
+  if (!isInAnyOrder()) {
+    uint32_t groups = bitsIn(InDim::Simdgroup);
+    bytes <<= llvm::popcount(bitsIn(InDim::Register) & -(groups & -groups));
+  }
+  return bytes;
 }
 
 void ReductionLowering::layOutAnew() {
-  // The axis last: lanes and SIMD-groups are spread over the other dimensions first.
+  // The axis last: lanes and SIMD-groups are spread over the other dimensions first. A thread has
+  // neighbours along the axis, which it combines before SIMD-groups give each other anything.
   LinearLayout current = layout();
   SmallVector<unsigned> order;
   for (unsigned dim = current.getRank(); dim-- > 0;)
     if (dim != axis)
       order.push_back(dim);
   order.push_back(axis);
+  int64_t threads = current.getNumThreads();
+  int64_t each = llvm::product_of(current.getShape()) / threads;
+  SmallVector<int64_t> neighbours(current.getRank(), 1);
+  neighbours[axis] = std::clamp<int64_t>(each, 1, current.getShape()[axis]);
   LinearLayout apart =
-      LinearLayout::blocked(current.getShape(), SmallVector<int64_t>(current.getRank(), 1), order,
-                            current.getNumSimdgroups());
+      LinearLayout::blocked(current.getShape(), neighbours, order, current.getNumSimdgroups());
   for (Value &value : values)
     value = convertLayout(builder, value, apart);
 }
@@ -328,7 +339,7 @@ void ReductionLowering::run() {
   if (!layout().isSeparable(axis) || !layout().isPermutationAlong(axis) ||
       partialBytes() > Budget::of(op).getPartialBytes())
     layOutAnew();
-  if (isCommutative(op.getCombineOp().front()))
+  if (isInAnyOrder())
     reduceInAnyOrder();
   else
     reduceInOrder();

@@ -377,3 +377,30 @@ def test_lanes_at_the_end_of_a_row_take_part_in_a_sum_of_another_tile(n: int) ->
     assert np.array_equal(sums, x[a * 2 + b * 20 + c * 8 + d * 41].sum(3).reshape(-1))
     known = np.arange(8)[1::2] < n
     assert np.array_equal(out[known], (row[1::2] // 3)[known])
+
+
+@triton.jit
+def sum_and_maximum(a, b, c, d):
+    return a + c, tl.maximum(b, d)
+
+
+@triton.jit
+def columns_kernel(x_ptr, sums_ptr, maxima_ptr, M: tl.constexpr, N: tl.constexpr):
+    i, j = tl.arange(0, M), tl.arange(0, N)
+    x = tl.load(x_ptr + i[:, None] * N + j[None, :])
+    sums, maxima = tl.reduce((x, x), 0, sum_and_maximum)
+    tl.store(sums_ptr + j, sums)
+    tl.store(maxima_ptr + j, maxima)
+
+
+@pytest.mark.parametrize("num_warps", [4, 16, 32])
+@pytest.mark.parametrize(("m", "n"), [(16, 256), (64, 64), (512, 8)])
+def test_columns_of_many_simdgroups_fit_into_threadgroup_memory(
+    m: int, n: int, num_warps: int
+) -> None:
+    """Threads combine the rows that they have before SIMD-groups give each other anything."""
+    x = np.random.default_rng(m).integers(-9, 10, (m, n))
+    sums, maxima = np.empty(n, np.int64), np.empty(n, np.int64)
+    columns_kernel[(1,)](x, sums, maxima, M=m, N=n, num_warps=num_warps)
+    np.testing.assert_array_equal(sums, x.sum(0))
+    np.testing.assert_array_equal(maxima, x.max(0))
