@@ -42,8 +42,8 @@ struct Access {
   scf::ForOp before;
   /// The loop, of which all steps are over, in whose steps this access was.
   scf::ForOp behind;
-  /// The last barrier since, which orders threadgroup memory alone: it can be told to order this
-  /// access, too.
+  /// The last barrier since, of those in the fewest loops, which orders threadgroup memory alone:
+  /// it can be told to order this access, too.
   msl::BarrierOp crossed;
 
   bool operator==(const Access &) const = default;
@@ -55,6 +55,13 @@ using Pending = SmallVector<Access>;
 void add(Pending &pending, const Access &access) {
   if (!llvm::is_contained(pending, access))
     pending.push_back(access);
+}
+
+/// Whether a barrier is in a loop that another one is outside of: all of its steps would order what
+/// the other one can order once.
+bool isInLoopBehind(msl::BarrierOp barrier, msl::BarrierOp other) {
+  auto loop = barrier->getParentOfType<LoopLikeOpInterface>();
+  return loop && !loop->isAncestor(other);
 }
 
 bool isOther(Value slot, Value other) {
@@ -389,7 +396,8 @@ private:
       llvm::erase_if(pending,
                      [&](const Access &access) { return !access.isDevice || barrier.getDevice(); });
       for (Access &access : pending)
-        access.crossed = barrier;
+        if (!access.crossed || !isInLoopBehind(barrier, access.crossed))
+          access.crossed = barrier;
       return;
     }
     bool parts = uniformity.partsThreads(op);

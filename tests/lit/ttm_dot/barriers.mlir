@@ -269,3 +269,30 @@ msl.kernel @read_and_overwritten(%p: !msl.ptr<f32, device>, %i: i32, %j: i32) th
   msl.store %y, %p[%j] : f32, !msl.ptr<f32, device>, i32
   msl.return
 }
+
+// A barrier that stands outside of a loop orders what comes before and behind the loop, so that those in its steps need not.
+// CHECK-LABEL: @around_a_loop
+// CHECK: msl.store {{.*}}, %arg0
+// CHECK-NEXT: msl.store {{.*}} <f32, threadgroup>
+// CHECK-NEXT: msl.barrier device
+// CHECK-NEXT: msl.load
+// CHECK-NEXT: scf.for
+// CHECK: msl.barrier{{$}}
+// CHECK: msl.barrier{{$}}
+// CHECK: msl.store {{.*}}, %arg0
+msl.kernel @around_a_loop(%p: !msl.ptr<f32, device>, %i: i32, %j: i32, %n: i32, %f: f32) threads 128 {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %a = msl.alloc "a", 128 at 0 : !msl.ptr<f32, threadgroup>
+  msl.store %f, %p[%i] : f32, !msl.ptr<f32, device>, i32
+  msl.store %f, %a[%i] : f32, !msl.ptr<f32, threadgroup>, i32
+  %y = msl.load %a[%j] : !msl.ptr<f32, threadgroup>, i32 -> f32
+  %sum = scf.for %k = %c0 to %n step %c1 iter_args(%s = %y) -> f32 : i32 {
+    %x = msl.load %a[%j] : !msl.ptr<f32, threadgroup>, i32 -> f32
+    %t = arith.addf %s, %x : f32
+    msl.store %t, %a[%i] : f32, !msl.ptr<f32, threadgroup>, i32
+    scf.yield %t : f32
+  }
+  msl.store %sum, %p[%j] : f32, !msl.ptr<f32, device>, i32
+  msl.return
+}
