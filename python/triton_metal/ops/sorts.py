@@ -19,13 +19,18 @@ SORTED = ("bool", "int8", "int16", "int32", "uint8", "uint16", "uint32", *FLOATS
 
 
 @triton.jit
-def put_kernel(dy_ptr, places_ptr, dx_ptr, n, kept, length, BLOCK: tl.constexpr):
-    """dx[row, places[row, i]] = dy[row, i]; the places of a row differ."""
-    at = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
+def put_kernel(
+    dy_ptr, places_ptr, dx_ptr, n, kept, length, BLOCK: tl.constexpr, WIDE: tl.constexpr
+):
+    """dx[row, places[row, i]] = dy[row, i]; the places of a row differ. Quotients of 64 bits (WIDE) are long."""
+    if WIDE:
+        at = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
+    else:
+        at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     mask = at < n
     place = tl.load(places_ptr + at, mask=mask, other=0)
     dy = tl.load(dy_ptr + at, mask=mask, other=0)
-    tl.store(dx_ptr + at // kept * length + place, dy, mask=mask)
+    tl.store(dx_ptr + (at // kept).to(tl.int64) * length + place, dy, mask=mask)
 
 
 def _axis_last(x: Array, axis: int) -> tuple[Array, list[int]]:
@@ -62,6 +67,7 @@ def _put(dy: Array, places: Array, axis: int, length: int) -> tuple[Array, ...]:
         kept=kept,
         length=length,
         BLOCK=1024,
+        WIDE=n > 2**31 - 1024,
     )
     return (unpermuted(dx, order),)
 
