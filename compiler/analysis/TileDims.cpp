@@ -32,12 +32,9 @@ TileDims::TileDims(tt::FuncOp kernel) {
   kernel.getBody().walk([&](Operation *op) { visit(op); });
   classes.compress();
   pinned.resize(classes.getNumClasses());
-  ofDots.resize(classes.getNumClasses());
   members.resize(classes.getNumClasses());
   for (unsigned index : pins)
     pinned.set(classes[index]);
-  for (unsigned index : dotDims)
-    ofDots.set(classes[index]);
   for (auto [index, place] : llvm::enumerate(all)) {
     unsigned id = classes[index];
     // The dimensions of a tile are different rows, even where they are of one size.
@@ -163,8 +160,6 @@ void TileDims::visit(Operation *op) {
         // The sum runs along these.
         pin(dot.getA(), column);
         pin(dot.getB(), row);
-        dotDims.push_back(first.lookup(dot.getD()) + row);
-        dotDims.push_back(first.lookup(dot.getD()) + column);
       })
       .Case<tt::ReduceOp, tt::ScanOp>([&](auto combine) {
         Value tile = combine.getSrcs().front();

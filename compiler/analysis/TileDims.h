@@ -27,10 +27,6 @@ public:
   llvm::ArrayRef<TileDim> getMembers(unsigned id) const { return members[id]; }
   int64_t getSize(unsigned id) const;
   bool isFree(unsigned id) const { return !pinned.test(id); }
-  /// Whether a dot has fragments along the class.
-  bool isOfDot(unsigned id) const { return ofDots.test(id); }
-  /// The class of a dimension.
-  unsigned get(mlir::Value tile, unsigned dim) const { return classes[first.lookup(tile) + dim]; }
 
 private:
   void number(mlir::Value value);
@@ -44,8 +40,8 @@ private:
   llvm::DenseMap<mlir::Value, unsigned> first;
   llvm::SmallVector<TileDim> all;
   llvm::IntEqClasses classes;
-  llvm::SmallVector<unsigned> pins, dotDims;
-  llvm::BitVector pinned, ofDots;
+  llvm::SmallVector<unsigned> pins;
+  llvm::BitVector pinned;
   llvm::SmallVector<llvm::SmallVector<TileDim>> members;
 };
 

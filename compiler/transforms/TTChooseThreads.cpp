@@ -22,16 +22,13 @@ struct TTChooseThreadsPass : impl::TTChooseThreadsBase<TTChooseThreadsPass> {
     int warps = numWarps, stages = numStages;
     if (!warps || !stages) {
       // The functions that a kernel calls have become part of it.
-      for (tt::FuncOp kernel : module.getOps<tt::FuncOp>()) {
-        if (!kernel.isPublic() || kernel.isDeclaration())
-          continue;
+      if (tt::FuncOp kernel = getKernel(module)) {
         ThreadChoice choice = chooseThreads(kernel, Budget::of(module), warps, stages);
         warps = choice.warps;
         stages = choice.stages;
         module->setAttr(ttm::TTMDialect::getChoiceAttrName(),
                         builder.getStringAttr(choice.describe()));
         module->setAttr(kWantedRegistersAttr, builder.getI64IntegerAttr(choice.wantedRegisters));
-        break;
       }
     }
     module->setAttr(ttm::TTMDialect::getNumWarpsAttrName(),

@@ -37,16 +37,9 @@ constexpr int64_t kMostParts = 16;
 /// Tiles of different phases of a kernel are sliced for themselves, and slices once more.
 constexpr int kRounds = 6;
 
-tt::FuncOp kernelOf(ModuleOp module) {
-  for (tt::FuncOp kernel : module.getOps<tt::FuncOp>())
-    if (kernel.isPublic() && !kernel.isDeclaration())
-      return kernel;
-  return {};
-}
-
 /// With TRITON_METAL_STRESS=slices, whatever can be sliced is, in as short slices as can be.
 bool slicesAll() {
-  const char *stress = std::getenv("TRITON_METAL_STRESS");
+  static const char *stress = std::getenv("TRITON_METAL_STRESS");
   return stress && StringRef(stress) == "slices";
 }
 
@@ -84,11 +77,12 @@ int64_t countSlices(tt::FuncOp kernel) {
 struct TTSliceTilesPass : impl::TTSliceTilesBase<TTSliceTilesPass> {
   void runOnOperation() override {
     ModuleOp module = getOperation();
-    tt::FuncOp kernel = kernelOf(module);
+    tt::FuncOp kernel = getKernel(module);
     if (!kernel)
       return;
     int warps = readAttr(ttm::TTMDialect::getNumWarpsAttrName());
-    int64_t limit = std::min(Budget::of(module).getRegisters(), getRegisterLimit(32 * warps));
+    int64_t limit =
+        std::min(Budget::of(module).getRegisters(), getRegisterLimit(kSimdWidth * warps));
     // Where one stage was chosen, the kernel has been weighed.
     auto known = module->getAttrOfType<IntegerAttr>(kWantedRegistersAttr);
     module->removeAttr(kWantedRegistersAttr);
@@ -99,7 +93,7 @@ struct TTSliceTilesPass : impl::TTSliceTilesBase<TTSliceTilesPass> {
 
     aim = int64_t(kAim * double(limit));
     Sliced best{module.clone(), whole};
-    spreadLeaves(kernelOf(*best.module));
+    spreadLeaves(getKernel(*best.module));
     for (int round = 0; round < kRounds && (best.registers > aim || slicesAll()); ++round) {
       Sliced found = slicesAll() ? sliceAny(best) : sliceOnce(best);
       if (!found.module)
@@ -108,7 +102,7 @@ struct TTSliceTilesPass : impl::TTSliceTilesBase<TTSliceTilesPass> {
     }
     if (double(best.registers) > kGain * double(whole) && !slicesAll())
       return;
-    tt::FuncOp sliced = kernelOf(*best.module);
+    tt::FuncOp sliced = getKernel(*best.module);
     Builder builder(&getContext());
     module->setAttr(ttm::TTMDialect::getSlicesAttrName(),
                     builder.getI32IntegerAttr(countSlices(sliced)));
@@ -147,9 +141,9 @@ private:
   /// be done.
   Sliced sliceClass(Sliced &kernel, unsigned id, int64_t parts) {
     Sliced trial{kernel.module->clone()};
-    if (!slice(kernelOf(*trial.module), id, parts))
+    if (!slice(getKernel(*trial.module), id, parts))
       return {};
-    ThreadChoice choice = evaluate(kernelOf(*trial.module));
+    ThreadChoice choice = evaluate(getKernel(*trial.module));
     trial.registers = std::max(choice.wantedRegisters, aim);
     trial.cost = choice.cost;
     return trial;
@@ -159,7 +153,7 @@ private:
   /// the cheapest way of those. No module if none takes any away.
   Sliced sliceOnce(Sliced &kernel) {
     Sliced found{{}, kernel.registers};
-    TileDims dims(kernelOf(*kernel.module));
+    TileDims dims(getKernel(*kernel.module));
     for (unsigned id = 0; id < dims.getNumClasses(); ++id) {
       if (!dims.isFree(id))
         continue;
@@ -186,7 +180,7 @@ private:
 
   /// The kernel in slices along some class that has none. No module if there is no such class.
   Sliced sliceAny(Sliced &kernel) {
-    TileDims dims(kernelOf(*kernel.module));
+    TileDims dims(getKernel(*kernel.module));
     for (unsigned id = 0; id < dims.getNumClasses(); ++id)
       if (dims.isFree(id) && dims.getSize(id) > 1)
         for (int64_t parts : {dims.getSize(id), dims.getSize(id) / 2, dims.getSize(id) / 8})

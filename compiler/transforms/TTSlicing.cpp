@@ -5,7 +5,6 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
-#include "mlir/IR/Matchers.h"
 #include "mlir/Interfaces/LoopLikeInterface.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "llvm/ADT/SetVector.h"
@@ -256,9 +255,8 @@ bool Slicer::mayRepeat() {
       auto atomic = dyn_cast<tt::AtomicRMWOp>(inner);
       // What is stored in several steps may overlap: later steps of a slice would come before
       // earlier ones of the next. Sums come in any order.
-      bool isOnce = store && !inner->getParentOfType<LoopLikeOpInterface>();
-      if (auto loop = inner->getParentOfType<LoopLikeOpInterface>(); store && loop)
-        isOnce = !block->findAncestorOpInBlock(*loop.getOperation());
+      auto loop = inner->getParentOfType<LoopLikeOpInterface>();
+      bool isOnce = store && (!loop || !block->findAncestorOpInBlock(*loop.getOperation()));
       bool isSum =
           atomic && atomic.getResult().use_empty() && atomic.getAtomicRmwOp() != tt::RMWOp::XCHG;
       isAllowed &= isTouched(inner) && (isOnce || isSum);

@@ -61,6 +61,13 @@ static constexpr std::pair<int64_t, int64_t> kOccupancy[] = {
     {52, 1024}, {56, 896}, {64, 832},  {68, 768},  {72, 704},
     {80, 640},  {92, 576}, {104, 512}, {116, 448}, {128, 384}};
 
+tt::FuncOp getKernel(ModuleOp module) {
+  for (tt::FuncOp kernel : module.getOps<tt::FuncOp>())
+    if (kernel.isPublic() && !kernel.isDeclaration())
+      return kernel;
+  return {};
+}
+
 int64_t getThreadsInFlight(int64_t registers) {
   for (auto [most, threads] : kOccupancy)
     if (registers <= most)

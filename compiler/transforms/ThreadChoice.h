@@ -6,6 +6,8 @@
 #include "dialect/tt/TT.h"
 #include "transforms/Budget.h"
 
+#include "mlir/IR/BuiltinOps.h"
+
 #include <string>
 
 namespace triton_metal {
@@ -31,6 +33,9 @@ struct ThreadChoice {
 
 /// Of a module between `tt-choose-threads` and `tt-slice-tiles`: `ThreadChoice::wantedRegisters`.
 inline constexpr llvm::StringLiteral kWantedRegistersAttr = "ttm.wanted_registers";
+
+/// The kernel of a module: its public function. Null if there is none.
+tt::FuncOp getKernel(mlir::ModuleOp module);
 
 /// Threads that a core of Apple's G13 holds if each has so many 32-bit registers.
 int64_t getThreadsInFlight(int64_t registers);

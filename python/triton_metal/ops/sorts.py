@@ -9,7 +9,7 @@ import triton_metal.language as tl
 
 from ..errors import LaunchTypeError
 from ._arrays import FLOATS, Array, contiguous, dtype_name, places_dtype, reshaped, size_of
-from ._axes import permuted, unpermuted
+from ._axes import is_wide, permuted, unpermuted
 from ._checks import check_arrays, check_axis, check_dtype, check_flag, check_rank, fail, integer
 from ._launch import launch
 from ._operators import Operator
@@ -67,7 +67,7 @@ def _put(dy: Array, places: Array, axis: int, length: int) -> tuple[Array, ...]:
         kept=kept,
         length=length,
         BLOCK=1024,
-        WIDE=n > 2**31 - 1024,
+        WIDE=is_wide(tuple(dy.shape)),
     )
     return (unpermuted(dx, order),)
 
