@@ -88,7 +88,8 @@ enum class Hint { Divisibility, Contiguity, Constancy };
 /// One compilation: the context, the module, and the functions made so far.
 class Module {
 public:
-  Module();
+  /// The module goes before the context does.
+  explicit Module(std::shared_ptr<mlir::MLIRContext> context);
   ~Module();
   mlir::MLIRContext &getContext() { return *context; }
   mlir::ModuleOp getOp() { return *module; }
@@ -97,7 +98,7 @@ public:
   llvm::Error verify();
 
 private:
-  std::unique_ptr<mlir::MLIRContext> context;
+  std::shared_ptr<mlir::MLIRContext> context;
   mlir::OwningOpRef<mlir::ModuleOp> module;
 
 public:

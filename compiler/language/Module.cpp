@@ -15,7 +15,7 @@ using namespace mlir;
 
 namespace triton_metal::language {
 
-Module::Module() : context(std::make_unique<MLIRContext>(MLIRContext::Threading::DISABLED)) {
+Module::Module(std::shared_ptr<MLIRContext> shared) : context(std::move(shared)) {
   context->loadDialect<tt::TTDialect, arith::ArithDialect, cf::ControlFlowDialect, ttg::TTGDialect,
                        LLVM::LLVMDialect, math::MathDialect, scf::SCFDialect, ub::UBDialect>();
   module = ModuleOp::create(UnknownLoc::get(context.get()));

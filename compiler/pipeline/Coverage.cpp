@@ -2,7 +2,7 @@
 
 #include "dialect/tt/Import.h"
 #include "dialect/tt/TT.h"
-#include "pipeline/Register.h"
+#include "pipeline/Contexts.h"
 #include "transforms/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -56,20 +56,18 @@ static bool keepOnlyStores(ModuleOp module) {
 }
 
 llvm::Expected<std::optional<std::string>> coverageKernel(StringRef ttir, StringRef name) {
-  DialectRegistry registry;
-  registerAllDialects(registry);
-  MLIRContext context(registry, MLIRContext::Threading::DISABLED);
+  ContextLease lease;
   std::string problem;
-  ScopedDiagnosticHandler handler(&context, [&](Diagnostic &diagnostic) {
+  ScopedDiagnosticHandler handler(lease.getContext(), [&](Diagnostic &diagnostic) {
     if (diagnostic.getSeverity() == DiagnosticSeverity::Error)
       problem += (problem.empty() ? "" : "\n") + diagnostic.str();
     return success();
   });
-  OwningOpRef<ModuleOp> module = tt::parseModule(ttir, name, &context);
+  OwningOpRef<ModuleOp> module = tt::parseModule(ttir, name, lease.getContext());
   if (!module)
     return llvm::createStringError(problem);
   auto run = [&](llvm::function_ref<void(OpPassManager &)> add) {
-    PassManager manager(&context, ModuleOp::getOperationName());
+    PassManager manager(lease.getContext(), ModuleOp::getOperationName());
     add(manager);
     return manager.run(*module);
   };

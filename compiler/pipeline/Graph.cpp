@@ -3,8 +3,8 @@
 #include "conversion/GraphProgram.h"
 #include "dialect/tt/Import.h"
 #include "dialect/tt/TT.h"
+#include "pipeline/Contexts.h"
 #include "pipeline/Diagnostics.h"
-#include "pipeline/Register.h"
 #include "transforms/Passes.h"
 #include "transforms/Pipelines.h"
 
@@ -44,23 +44,18 @@ void registerGraphPipeline() {
 }
 
 FailureOr<std::string> graphProgram(StringRef ttir, StringRef name, std::string &diagnostics) {
-  DialectRegistry registry;
-  registerAllDialects(registry);
-  MLIRContext context(registry, MLIRContext::Threading::DISABLED);
-  context.printOpOnDiagnostic(false);
+  ContextLease lease;
   diagnostics.clear();
-  ScopedDiagnosticHandler handler(&context, [&](Diagnostic &diagnostic) {
+  ScopedDiagnosticHandler handler(lease.getContext(), [&](Diagnostic &diagnostic) {
     if (diagnostic.getSeverity() == DiagnosticSeverity::Error)
       appendDiagnostic(diagnostics, diagnostic, "error");
     return success();
   });
-  OwningOpRef<ModuleOp> module = tt::parseModule(ttir, name, &context);
+  OwningOpRef<ModuleOp> module = tt::parseModule(ttir, name, lease.getContext());
   if (!module || failed(tt::checkModule(*module)) || failed(verify(*module)))
     return failure();
-  PassManager manager(&context, ModuleOp::getOperationName());
-  manager.enableVerifier(false);
-  buildGraphPipeline(manager);
-  if (failed(manager.run(*module)) || failed(verify(*module)))
+  auto build = [](OpPassManager &manager, const CompileOptions &) { buildGraphPipeline(manager); };
+  if (failed(lease.getManagers().run(*module, build)) || failed(verify(*module)))
     return failure();
   return writeGraphProgram(*module);
 }

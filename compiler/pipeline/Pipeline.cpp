@@ -4,9 +4,9 @@
 #include "dialect/tt/Import.h"
 #include "dialect/tt/TT.h"
 #include "dialect/ttm/TTM.h"
+#include "pipeline/Contexts.h"
 #include "pipeline/Diagnostics.h"
 #include "pipeline/Metadata.h"
-#include "pipeline/Register.h"
 #include "target/msl/Printer.h"
 #include "transforms/Passes.h"
 #include "transforms/Pipelines.h"
@@ -151,7 +151,8 @@ static bool needsLessMemory(ModuleOp module) {
 
 /// Compiles a module whose text is `ttir`; null where it has not been printed yet.
 static FailureOr<CompiledKernel> compile(ModuleOp module, const std::string *ttir,
-                                         const CompileOptions &options, std::string &diagnostics) {
+                                         const CompileOptions &options, std::string &diagnostics,
+                                         PassManagers &managers) {
   MLIRContext *context = module.getContext();
   diagnostics.clear();
   // A diagnostic points to the source, not to the compiler's text of it.
@@ -202,22 +203,14 @@ static FailureOr<CompiledKernel> compile(ModuleOp module, const std::string *tti
   CompiledKernel kernel;
   kernel.ttir = ttir ? *ttir : print(module, /*withLocations=*/true);
   OwningOpRef<ModuleOp> work;
-  auto run = [&](void (*build)(OpPassManager &, const CompileOptions &),
-                 const CompileOptions &chosen) {
-    PassManager pm(context, ModuleOp::getOperationName());
-    // The verifiers run where a form is complete (addVerified).
-    pm.enableVerifier(false);
-    build(pm, chosen);
-    return pm.run(*work);
-  };
   auto lower = [&](const CompileOptions &chosen) -> LogicalResult {
     work = module.clone();
     (*work)->setAttr(msl::MSLDialect::getTargetAttrName(), *target);
-    if (failed(run(buildTTToTTMPipeline, chosen)))
+    if (failed(managers.run(*work, buildTTToTTMPipeline, chosen)))
       return failure();
     if (options.printStages)
       kernel.ttm = print(*work, /*withLocations=*/false);
-    return run(buildTTMToMSLPipeline, chosen);
+    return managers.run(*work, buildTTMToMSLPipeline);
   };
   auto lowerInMemory = [&](CompileOptions chosen) -> LogicalResult {
     if (succeeded(lower(chosen)))
@@ -262,7 +255,7 @@ static FailureOr<CompiledKernel> compile(ModuleOp module, const std::string *tti
   if (options.printStages)
     kernel.msl = print(*work, /*withLocations=*/false);
   // All verifiers once more before the text is written.
-  if (failed(run(buildMSLPipeline, options)) || failed(verify(*work)))
+  if (failed(managers.run(*work, buildMSLPipeline)) || failed(verify(*work)))
     return fail();
   llvm::raw_string_ostream os(kernel.metal);
   std::vector<TextLayout> layouts;
@@ -293,27 +286,24 @@ static void markMemory(ModuleOp module, ArrayRef<int> numbers) {
 }
 
 FailureOr<CompiledKernel> compileModule(ModuleOp module, const CompileOptions &options,
-                                        std::string &diagnostics) {
-  return compile(module, nullptr, options, diagnostics);
+                                        std::string &diagnostics, PassManagers *managers) {
+  PassManagers own;
+  return compile(module, nullptr, options, diagnostics, managers ? *managers : own);
 }
 
 FailureOr<CompiledKernel> compileText(StringRef ttir, StringRef name, const CompileOptions &options,
                                       std::string &diagnostics) {
-  DialectRegistry registry;
-  registerAllDialects(registry);
-  // A context of its own: its interned types and attributes go with it, however many kernels a
-  // process compiles.
-  MLIRContext context(registry, MLIRContext::Threading::DISABLED);
+  ContextLease lease;
   diagnostics.clear();
   OwningOpRef<ModuleOp> module;
   {
-    ScopedDiagnosticHandler handler(&context, [&](Diagnostic &diagnostic) {
+    ScopedDiagnosticHandler handler(lease.getContext(), [&](Diagnostic &diagnostic) {
       appendDiagnostic(diagnostics, diagnostic,
                        diagnostic.getSeverity() == DiagnosticSeverity::Warning ? "warning"
                                                                                : "error");
       return success();
     });
-    module = tt::parseModule(ttir, name, &context);
+    module = tt::parseModule(ttir, name, lease.getContext());
   }
   if (!module) {
     if (diagnostics.empty())
@@ -325,7 +315,7 @@ FailureOr<CompiledKernel> compileText(StringRef ttir, StringRef name, const Comp
     markMemory(*module, options.memory);
     text = print(*module, /*withLocations=*/true);
   }
-  return compile(*module, &text, options, diagnostics);
+  return compile(*module, &text, options, diagnostics, lease.getManagers());
 }
 
 } // namespace triton_metal

@@ -12,6 +12,8 @@
 
 namespace triton_metal {
 
+class PassManagers;
+
 struct CompileOptions {
   /// SIMD-groups of a threadgroup, and stages of loops that stage tiles; 0 has the compiler choose.
   int numWarps = 0;
@@ -45,9 +47,10 @@ struct CompiledKernel {
 
 /// Compiles the one public function of `module`. The module is left unchanged: the pipeline works
 /// on a copy of it. On failure `diagnostics` holds every error with its location, one a line, and
-/// nothing is printed.
+/// nothing is printed. `managers` are those of the module's context, if it has been lent.
 mlir::FailureOr<CompiledKernel> compileModule(mlir::ModuleOp module, const CompileOptions &options,
-                                              std::string &diagnostics);
+                                              std::string &diagnostics,
+                                              PassManagers *managers = nullptr);
 
 /// The same for the text of Triton IR. Messages call the text `name`.
 mlir::FailureOr<CompiledKernel> compileText(llvm::StringRef ttir, llvm::StringRef name,

@@ -24,6 +24,10 @@ void addStep(mlir::OpPassManager &manager, std::unique_ptr<mlir::Pass> pass);
 /// take a sixth of the time of a compilation.
 void addVerified(mlir::OpPassManager &manager, std::unique_ptr<mlir::Pass> pass);
 
+/// Makes the next verification of this thread begin anew: operations of another kernel, or types of
+/// another context, may have the addresses of those that have been verified.
+void forgetVerified();
+
 /// `addStep` for a pass before which nothing may fold, not even in stress mode.
 void addUnfolded(mlir::OpPassManager &manager, std::unique_ptr<mlir::Pass> pass);
 

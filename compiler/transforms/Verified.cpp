@@ -137,12 +137,6 @@ struct VerifyPass : PassWrapper<VerifyPass, OperationPass<ModuleOp>> {
   StringRef getDescription() const final {
     return "Runs the verifiers of operations that have changed";
   }
-  /// Another run may use another context, whose types may have the addresses of the types of this
-  /// one.
-  LogicalResult initialize(MLIRContext *) final {
-    verified.clear();
-    return success();
-  }
   void runOnOperation() final {
     markAllAnalysesPreserved();
     if (getCachedAnalysis<Unchanged>())
@@ -154,6 +148,8 @@ struct VerifyPass : PassWrapper<VerifyPass, OperationPass<ModuleOp>> {
 };
 
 } // namespace
+
+void forgetVerified() { verified.clear(); }
 
 /// Adds passes of MLIR that may change a module at any time.
 static void addFolding(OpPassManager &manager) {

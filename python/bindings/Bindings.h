@@ -15,11 +15,13 @@ namespace nb = nanobind;
 
 namespace triton_metal {
 
+class LentModule;
+
 void bindTypes(nb::module_ &module);
 void bindBuilder(nb::module_ &module);
 void bindBlocks(nb::module_ &module);
 /// The module `ir`, with which programs read a module of Triton IR.
-void bindOperations(nb::module_ &module, nb::class_<language::Module> &modules);
+void bindOperations(nb::module_ &module, nb::class_<LentModule> &modules);
 void bindCompiler(nb::module_ &module);
 void bindHostDevice(nb::module_ &module);
 void bindLauncher(nb::module_ &module);

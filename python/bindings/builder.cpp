@@ -1,5 +1,6 @@
 // The language builder: one method for each operation that a program can write.
 #include "Bindings.h"
+#include "LentModule.h"
 
 namespace triton_metal {
 
@@ -322,13 +323,15 @@ void bindFunctions(nb::class_<Builder> &builder) {
 void bindBuilder(nb::module_ &module) {
   bindEnums(module);
 
-  nb::class_<Module> modules(module, "Module", "The TTIR of one kernel.");
+  nb::class_<LentModule> modules(module, "Module", "The TTIR of one kernel.");
   modules.def(nb::init<>())
-      .def("__str__", [](Module &m) { return m.str(); })
-      .def("str", &Module::str, arg("debug_info") = true)
+      .def("__str__", [](LentModule &m) { return m.str(); })
+      .def(
+          "str", [](LentModule &m, bool debugInfo) { return m.str(debugInfo); },
+          arg("debug_info") = true)
       .def(
           "verify",
-          [](Module &m) {
+          [](LentModule &m) {
             unwrap(m.verify());
             return true;
           },
@@ -360,7 +363,7 @@ void bindBuilder(nb::module_ &module) {
       });
 
   nb::class_<Builder> builder(module, "Builder", "Emits the operations of one module.");
-  builder.def(nb::init<std::shared_ptr<Module>>())
+  builder.def(nb::init<std::shared_ptr<LentModule>>())
       .def("set_location", [](Builder &b, const std::string &file, unsigned line,
                               unsigned column) { b.setLocation(file, line, column); })
       .def("set_name",

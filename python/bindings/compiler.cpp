@@ -1,5 +1,6 @@
 // The compiler: from a module of Triton IR to Metal text.
 #include "Bindings.h"
+#include "LentModule.h"
 
 #include "pipeline/Coverage.h"
 #include "pipeline/Graph.h"
@@ -62,11 +63,11 @@ void bindCompiler(nb::module_ &module) {
 
   module.def(
       "compile_module",
-      [](language::Module &source, int numWarps, int numStages, const std::string &target,
+      [](LentModule &source, int numWarps, int numStages, const std::string &target,
          const std::string &arithmetic, bool stages) {
         return compile(optionsOf(numWarps, numStages, target, arithmetic, stages),
                        [&](const CompileOptions &options, std::string &text) {
-                         return compileModule(source.getOp(), options, text);
+                         return compileModule(source.getOp(), options, text, &source.getManagers());
                        });
       },
       nb::arg("module"), nb::arg("num_warps"), nb::arg("num_stages"), nb::arg("target") = "",

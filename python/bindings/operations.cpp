@@ -1,5 +1,6 @@
 // Triton IR to read: operations with their operands, results, blocks and regions.
 #include "Bindings.h"
+#include "LentModule.h"
 
 #include "dialect/tt/TT.h"
 
@@ -10,7 +11,7 @@ namespace triton_metal {
 
 namespace {
 
-using Owner = std::shared_ptr<language::Module>;
+using Owner = std::shared_ptr<LentModule>;
 
 /// A part of a module, which it keeps.
 template <typename T> struct Part {
@@ -115,7 +116,7 @@ void walk(const Owner &self, const nb::callable &visit) {
 
 } // namespace
 
-void bindOperations(nb::module_ &parent, nb::class_<language::Module> &modules) {
+void bindOperations(nb::module_ &parent, nb::class_<LentModule> &modules) {
   nb::module_ module = parent.def_submodule("ir", "Triton IR to read.");
   module.attr("module") = modules;
   nb::class_<ValuePart>(module, "value", "An operation's result or a block's argument.")
