@@ -21,16 +21,17 @@ struct ConvertTTToTTMPass : impl::ConvertTTToTTMBase<ConvertTTToTTMPass> {
 
   void runOnOperation() override {
     ModuleOp module = getOperation();
-    if (!numWarps)
+    // An option stays as it is: the pass runs again, for another kernel.
+    warps = numWarps;
+    if (!warps)
       if (auto chosen = module->getAttrOfType<IntegerAttr>(TTMDialect::getNumWarpsAttrName()))
-        numWarps = chosen.getInt();
-    if (numWarps < 1 || numWarps > 32 || !llvm::isPowerOf2_32(numWarps)) {
-      module.emitError() << "num_warps must be a power of two from 1 to 32, but is "
-                         << int(numWarps);
+        warps = chosen.getInt();
+    if (warps < 1 || warps > 32 || !llvm::isPowerOf2_32(warps)) {
+      module.emitError() << "num_warps must be a power of two from 1 to 32, but is " << warps;
       return signalPassFailure();
     }
     // All threads of a program without tiles would do the same.
-    int simdgroups = hasTiles(module) ? int(numWarps) : 1;
+    int simdgroups = hasTiles(module) ? warps : 1;
     Builder builder(&getContext());
     module->setAttr(TTMDialect::getNumSimdgroupsAttrName(), builder.getI32IntegerAttr(simdgroups));
     module->setAttr(TTMDialect::getThreadsAttrName(),
@@ -94,7 +95,7 @@ private:
   void giveDefault(Value value) {
     auto type = dyn_cast<RankedTensorType>(value.getType());
     if (type && !type.getEncoding())
-      setLayout(value, getDefaultLayout(type.getShape(), numWarps));
+      setLayout(value, getDefaultLayout(type.getShape(), warps));
   }
 
   /// Converts the operand of an operation or its results, so that the layout of the results follows
@@ -121,6 +122,9 @@ private:
       result.replaceAllUsesExcept(converted, converted.getDefiningOp());
     }
   }
+
+  /// The SIMD-groups of the kernel at hand.
+  int warps = 0;
 };
 
 } // namespace

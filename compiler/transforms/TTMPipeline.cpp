@@ -348,10 +348,12 @@ struct TTMPipelinePass : impl::TTMPipelineBase<TTMPipelinePass> {
   using Base::Base;
 
   void runOnOperation() override {
-    if (!numStages)
+    // An option stays as it is: the pass runs again, for another kernel.
+    int64_t most = numStages;
+    if (!most)
       if (auto chosen =
               getOperation()->getAttrOfType<IntegerAttr>(TTMDialect::getNumStagesAttrName()))
-        numStages = chosen.getInt();
+        most = chosen.getInt();
     for (tt::FuncOp func : getOperation().getOps<tt::FuncOp>()) {
       int64_t bytes = 0;
       SmallVector<scf::ForOp> loops;
@@ -362,7 +364,7 @@ struct TTMPipelinePass : impl::TTMPipelineBase<TTMPipelinePass> {
           loops.push_back(loop);
       });
       for (scf::ForOp loop : loops) {
-        int64_t stages = numStages;
+        int64_t stages = most;
         if (auto attr = loop->getAttrOfType<IntegerAttr>("tt.num_stages"); attr && obeyLoops)
           stages = attr.getInt();
         LoopPipeline pipeline(loop);
