@@ -167,7 +167,9 @@ private:
   static bool changesMemory(Operation *op) {
     return op
         ->walk([](Operation *inner) {
-          return isa<WriteOp, AtomicRMWOp, AtomicCASOp, BarrierOp, FenceOp>(inner)
+          auto loop = dyn_cast<msl::ForOp>(inner);
+          return isa<WriteOp, AtomicRMWOp, AtomicCASOp, BarrierOp, FenceOp>(inner) ||
+                         (loop && loop.getWaits())
                      ? WalkResult::interrupt()
                      : WalkResult::advance();
         })

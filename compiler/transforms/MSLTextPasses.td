@@ -368,6 +368,35 @@ def MSLFormVariables : Pass<"msl-form-variables", "::mlir::ModuleOp"> {
   let dependentDialects = ["::triton_metal::msl::MSLDialect", "::mlir::scf::SCFDialect"];
 }
 
+def MSLWaitBeforeTests : Pass<"msl-wait-before-tests", "::mlir::ModuleOp"> {
+  let summary = "Moves the first barrier of a loop over matrices in front of the loop's test";
+  let description = [{
+    Compilers turn a loop into one that tests at its end, behind a test for no steps at all. What the loop has added up is then one of two
+    values behind it, and Mesa's compiler for G13 keeps it twice in each step: once for the next step, once for the end. With 64 numbers of
+    accumulators in a thread these are 64 registers. No compiler may duplicate a barrier that stands in front of the test, so that the loop
+    stays as it is. It is one barrier more for each loop, and one less if another one follows the loop.
+
+    Loops with a barrier before anything else that touches memory, on each way, are changed, if they multiply matrices and if the number
+    of their steps is not known.
+
+    ```mlir
+    msl.for %c0 to %n step %c1 {
+    ^bb0(%k: i32):
+      msl.barrier
+      msl.write %x, %tile[%i : i32] : f32, <f32, threadgroup>
+    } : i32
+    ```
+    becomes
+    ```mlir
+    msl.for %c0 to %n step %c1 waits {
+    ^bb0(%k: i32):
+      msl.write %x, %tile[%i : i32] : f32, <f32, threadgroup>
+    } : i32
+    ```
+  }];
+  let dependentDialects = ["::triton_metal::msl::MSLDialect"];
+}
+
 def MSLExplicitTypes : Pass<"msl-explicit-types", "::mlir::ModuleOp"> {
   let summary = "Gives numbers C++'s types, and makes every conversion an operation";
   let description = [{

@@ -11,6 +11,7 @@ void buildMSLTextPipeline(OpPassManager &manager) {
   addStep(manager, createMSLUnrollHints());
   addStep(manager, createMSLInferOverflow());
   addStep(manager, createMSLFormVariables());
+  addStep(manager, createMSLWaitBeforeTests());
   addStep(manager, createMSLExplicitTypes());
   // Values that the text writes twice must not be merged, so nothing folds after this pass.
   addUnfolded(manager, createMSLFormExpressions());

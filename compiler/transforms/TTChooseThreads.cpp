@@ -28,7 +28,7 @@ struct TTChooseThreadsPass : impl::TTChooseThreadsBase<TTChooseThreadsPass> {
         stages = choice.stages;
         module->setAttr(ttm::TTMDialect::getChoiceAttrName(),
                         builder.getStringAttr(choice.describe()));
-        module->setAttr(kWantedRegistersAttr, builder.getI64IntegerAttr(choice.wantedRegisters));
+        module->setAttr(kMostRegistersAttr, builder.getI64IntegerAttr(choice.mostRegisters));
       }
     }
     module->setAttr(ttm::TTMDialect::getNumWarpsAttrName(),

@@ -84,15 +84,18 @@ struct TTSliceTilesPass : impl::TTSliceTilesBase<TTSliceTilesPass> {
     int64_t limit =
         std::min(Budget::of(module).getRegisters(), getRegisterLimit(kSimdWidth * warps));
     // Where one stage was chosen, the kernel has been weighed.
-    auto known = module->getAttrOfType<IntegerAttr>(kWantedRegistersAttr);
-    module->removeAttr(kWantedRegistersAttr);
+    auto known = module->getAttrOfType<IntegerAttr>(kMostRegistersAttr);
+    module->removeAttr(kMostRegistersAttr);
     bool isKnown = known && readAttr(ttm::TTMDialect::getNumStagesAttrName()) == 1;
-    int64_t whole = isKnown ? known.getInt() : evaluate(kernel).wantedRegisters;
-    if ((whole <= limit && !slicesAll()) || hasTensorOperations(kernel))
+    auto fits = [&](int64_t registers) { return registers <= limit && !slicesAll(); };
+    if ((isKnown && fits(known.getInt())) || hasTensorOperations(kernel))
+      return;
+    ThreadChoice whole = evaluate(kernel);
+    if (fits(whole.mostRegisters))
       return;
 
     aim = int64_t(kAim * double(limit));
-    Sliced best{module.clone(), whole};
+    Sliced best{module.clone(), whole.wantedRegisters};
     spreadLeaves(getKernel(*best.module));
     for (int round = 0; round < kRounds && (best.registers > aim || slicesAll()); ++round) {
       Sliced found = slicesAll() ? sliceAny(best) : sliceOnce(best);
@@ -100,7 +103,7 @@ struct TTSliceTilesPass : impl::TTSliceTilesBase<TTSliceTilesPass> {
         break;
       best = std::move(found);
     }
-    if (double(best.registers) > kGain * double(whole) && !slicesAll())
+    if (double(best.registers) > kGain * double(whole.mostRegisters) && !slicesAll())
       return;
     tt::FuncOp sliced = getKernel(*best.module);
     Builder builder(&getContext());

@@ -46,6 +46,8 @@ static constexpr double kManyFragments = 16;
 /// their tiles lie in threadgroup memory.
 static constexpr double kDotRegisters = 2;
 static constexpr double kChainedDotRegisters = 4;
+/// What dots that take each other's results want at most, over what is estimated: attention on G13.
+static constexpr double kChainedShare = 1.25;
 /// The registers that a thread may have, over those that are estimated.
 static constexpr double kRegisterRange[] = {0.9, 1.0, 1.0, 1.1};
 /// Larger tiles change threads in rounds, with a place for each number.
@@ -749,6 +751,7 @@ ThreadChoice Summary::evaluate(int warps, int stages) const {
   };
   // Registers are known to a tenth: a choice that a few more would cost threads is not so good.
   int64_t registers = choice.wantedRegisters = choice.registers;
+  choice.mostRegisters = std::llround(double(registers) * (isChained ? kChainedShare : 1));
   double sum = 0;
   for (double range : kRegisterRange)
     sum += price(std::llround(range * double(registers)));

@@ -17,8 +17,8 @@ struct ThreadChoice {
   int warps = 4;
   int stages = 1;
   /// 32-bit registers of a thread, and those that it would take if it could have as many as it
-  /// likes: what it lacks is spilled.
-  int64_t registers = 0, wantedRegisters = 0;
+  /// likes: what it lacks is spilled. `mostRegisters` are those that it may turn out to need.
+  int64_t registers = 0, wantedRegisters = 0, mostRegisters = 0;
   int64_t threadgroupBytes = 0;
   /// Threads of such threadgroups that a core holds.
   int64_t inFlight = 0;
@@ -31,8 +31,8 @@ struct ThreadChoice {
   std::string describe() const;
 };
 
-/// Of a module between `tt-choose-threads` and `tt-slice-tiles`: `ThreadChoice::wantedRegisters`.
-inline constexpr llvm::StringLiteral kWantedRegistersAttr = "ttm.wanted_registers";
+/// Of a module between `tt-choose-threads` and `tt-slice-tiles`: `ThreadChoice::mostRegisters`.
+inline constexpr llvm::StringLiteral kMostRegistersAttr = "ttm.most_registers";
 
 /// The kernel of a module: its public function. Null if there is none.
 tt::FuncOp getKernel(mlir::ModuleOp module);

@@ -292,6 +292,7 @@ Expected<std::unique_ptr<ParsedText>> ParsedText::parse(StringRef source, const 
                                                         HostFiles &files) {
   auto state = std::make_unique<State>();
   state->options = options;
+  llvm::erase(state->options.includeDirectories, "");
   state->constants = options.functionConstants;
   Error error = state->parse(source, files);
   if (!error)

@@ -100,18 +100,21 @@ def MSL_ForOp : MSL_Op<"for", [RecursiveMemoryEffects, SingleBlockImplicitTermin
   let summary = "a counted loop that gives no values";
   let description = [{
     It goes on while the counter is below `upper`; with `unsigned` the three are compared without a sign. In the text form
-    the counter's type says so: a `ui32` counts without a sign.
+    the counter's type says so: a `ui32` counts without a sign. With `waits` the threads of the threadgroup wait for each other
+    before each test, the last one included, as at an `msl.barrier`; with `device` that orders device memory too.
 
     ```mlir
-    msl.for %c0 to %n step %c32 {
+    msl.for %c0 to %n step %c32 waits {
     ^bb0(%k: ui32):
     } : ui32
     ```
   }];
-  let arguments = (ins MSL_ScalarInt:$lower, MSL_ScalarInt:$upper, MSL_ScalarInt:$step, UnitAttr:$is_unsigned);
+  let arguments = (ins MSL_ScalarInt:$lower, MSL_ScalarInt:$upper, MSL_ScalarInt:$step, UnitAttr:$is_unsigned,
+                       UnitAttr:$waits, UnitAttr:$device);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = [{
-    (`unsigned` $is_unsigned^)? $lower `to` $upper `step` $step $body attr-dict `:` type($lower)
+    (`unsigned` $is_unsigned^)? $lower `to` $upper `step` $step (`waits` $waits^)? (`device` $device^)? $body attr-dict
+    `:` type($lower)
   }];
   let skipDefaultBuilders = 1;
   let builders = [OpBuilder<(ins "::mlir::Value":$lower, "::mlir::Value":$upper, "::mlir::Value":$step,

@@ -18,7 +18,8 @@ static const char *kindOf(Operation *op) {
     return "store";
   if (isa<AtomicRMWOp, AtomicCASOp>(op))
     return "atomic";
-  return isa<BarrierOp>(op) ? "barrier" : nullptr;
+  auto loop = dyn_cast<ForOp>(op);
+  return isa<BarrierOp>(op) || (loop && loop.getWaits()) ? "barrier" : nullptr;
 }
 
 void triton_metal::addFrames(Location loc, std::vector<SourcePlace> &frames) {

@@ -128,6 +128,12 @@ void KernelPrinter::printAtomic(Operation *op) {
 // Control flow
 //===----------------------------------------------------------------------===//
 
+/// The call of a barrier.
+static std::string getBarrier(bool device) {
+  return std::string("threadgroup_barrier(mem_flags::mem_threadgroup") +
+         (device ? " | mem_flags::mem_device)" : ")");
+}
+
 void KernelPrinter::printFor(msl::ForOp op) {
   names.push();
   StringRef source = getSourceName(op.getCounter().getLoc());
@@ -136,8 +142,9 @@ void KernelPrinter::printFor(msl::ForOp op) {
   std::string advance = matchPattern(op.getStep(), m_One())
                             ? "++" + counter
                             : counter + " += " + get(op.getStep()).text;
+  std::string wait = op.getWaits() ? getBarrier(op.getDevice()) + ", " : "";
   printBody("for (" + getTypeName(op.getCounter().getType()) + " " + counter + " = " +
-                get(op.getLower()).text + "; " + counter + " < " +
+                get(op.getLower()).text + "; " + wait + counter + " < " +
                 inParens(get(op.getUpper()), Shift) + "; " + advance + ")",
             [&] { printBlock(op.getBody().front()); });
   names.pop();
@@ -314,11 +321,7 @@ void KernelPrinter::printOp(Operation *op) {
         line(getAccess(write.getBase(), write.getOffset(), type, false, write.getUnaligned()) +
              " = " + value + ";");
       })
-      .Case([&](BarrierOp barrier) {
-        line(barrier.getDevice()
-                 ? "threadgroup_barrier(mem_flags::mem_threadgroup | mem_flags::mem_device);"
-                 : "threadgroup_barrier(mem_flags::mem_threadgroup);");
-      })
+      .Case([&](BarrierOp barrier) { line(getBarrier(barrier.getDevice()) + ";"); })
       .Case([&](FenceOp) {
         line("atomic_thread_fence(mem_flags::mem_device, memory_order_seq_cst, "
              "thread_scope_device);");
