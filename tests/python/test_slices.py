@@ -94,16 +94,25 @@ def attention_kernel(
 
 
 @pytest.mark.parametrize(
-    ("tile", "num_warps"), [((128, 64), 4), ((64, 64), 2), ((128, 32), 2), ((64, 32), 1)]
+    ("tile", "num_warps", "expected"),
+    [
+        ((128, 64), 4, True),
+        ((64, 64), 2, True),
+        ((128, 32), 2, True),
+        ((64, 32), 1, True),
+        # The model finds registers enough for one product, and none to spare for two.
+        ((64, 64), 4, True),
+        ((64, 32), 4, False),
+    ],
 )
-def test_attention(tile: tuple[int, int], num_warps: int) -> None:
+def test_attention(tile: tuple[int, int], num_warps: int, expected: bool) -> None:
     n, d, scale = 200, 64, 0.125
     rng = np.random.default_rng(1)
     q, k, v = (rng.standard_normal((n, d)).astype(np.float16) for _ in range(3))
     o, sums = np.full((n, d), np.nan, np.float32), np.full(n, np.nan, np.float32)
     grid = -(-n // tile[0])
     kernel = attention_kernel[(grid,)](q, k, v, o, sums, n, scale, *tile, D=d, num_warps=num_warps)
-    assert is_sliced(kernel, True)
+    assert is_sliced(kernel, expected)
     s = q.astype(np.float64) @ k.astype(np.float64).T * scale
     s[np.triu_indices(n, 1)] = -np.inf
     p = np.exp(s)
