@@ -144,7 +144,8 @@ def test_slopes_of_the_largest_numbers_are_their_limits(framework: str, activati
     found = gradients(
         framework, lambda a, w: ops.linear(a, w, activation=activation), given, np.ones((6, 1))
     )
-    assert np.array_equal(numbers(found[0]), slopes)
+    # A fast function may be an ulp off.
+    assert np.abs(numbers(found[0]) - slopes).max() <= 2.0**-22
 
 
 @pytest.mark.parametrize("shapes", [s for s in SHAPES if len(s[0]) + len(s[1]) != 4 or 0 in s[0] + s[1] or 1 in s[0] + s[1]], ids=str)  # fmt: skip

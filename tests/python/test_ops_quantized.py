@@ -275,7 +275,8 @@ def test_counts_of_matrices_are_the_least(bits: int) -> None:
         ops.quantized_matmul(np.ones((m, k), np.float16), *parts, bits=bits)
     tiles = (m // 64) * (n // 64)
     assert counts.multiplies == m * n * k // 512
-    assert counts.barriers <= tiles * 2 * (k // 32)
+    # Two a step, and one behind the last.
+    assert counts.barriers <= tiles * (2 * (k // 32) + 1)
     assert counts.private_bytes == 0
 
 
