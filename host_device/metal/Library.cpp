@@ -50,12 +50,14 @@ static Expected<uint64_t> bitsOf(ArrayRef<Number> components, const FunctionCons
 //===----------------------------------------------------------------------===//
 
 bool includesBeside(StringRef source) {
-  [[clang::no_destroy]] static const Regex quoted("^[ \t]*#[ \t]*(include|import)[ \t]*\"", Regex::Newline);
+  [[clang::no_destroy]] static const Regex quoted("^[ \t]*#[ \t]*(include|import)[ \t]*\"",
+                                                  Regex::Newline);
   return quoted.match(source);
 }
 
 Expected<std::shared_ptr<Library>> Library::compile(StringRef source, const CompileOptions &given) {
-  [[clang::no_destroy]] static const Regex macroName("^[A-Za-z_][A-Za-z_0-9]*(\\([A-Za-z_0-9, .]*\\))?$");
+  [[clang::no_destroy]] static const Regex macroName(
+      "^[A-Za-z_][A-Za-z_0-9]*(\\([A-Za-z_0-9, .]*\\))?$");
   for (const auto &[name, value] : given.preprocessorMacros)
     if (!macroName.match(name))
       return createStringError("'" + name + "' is no name of a macro");

@@ -29,8 +29,8 @@ struct MslOptions {
   std::vector<FunctionConstantValue> functionConstants;
   /// Preprocessor macros, as -DNAME=VALUE.
   std::vector<std::pair<std::string, std::string>> macros;
-  /// Folders of the host that `#include "..."` searches, for libraries of several files. Empty names
-  /// are none, as a list that a program splits at commas may have one.
+  /// Folders of the host that `#include "..."` searches, for libraries of several files. Empty
+  /// names are none, as a list that a program splits at commas may have one.
   std::vector<std::string> includeDirectories;
   /// Values that Metal does not promise become calls of `__tm_any` (AnyValues.h).
   bool portable = false;

@@ -15,10 +15,10 @@ bool isOrder(StringRef name) {
 }
 
 bool isKept(StringRef name) {
-  [[clang::no_destroy]] static const StringSet<> names = {"acos", "acosh", "asin",  "asinh",  "atan", "atan2", "atanh",
-                                    "cos",  "cosh",  "cospi", "divide", "exp",  "exp10", "exp2",
-                                    "fmod", "log",   "log10", "log2",   "pow",  "powr",  "rsqrt",
-                                    "sin",  "sinh",  "sinpi", "sqrt",   "tan",  "tanh",  "tanpi"};
+  [[clang::no_destroy]] static const StringSet<> names = {
+      "acos",   "acosh", "asin",  "asinh", "atan", "atan2", "atanh", "cos",  "cosh", "cospi",
+      "divide", "exp",   "exp10", "exp2",  "fmod", "log",   "log10", "log2", "pow",  "powr",
+      "rsqrt",  "sin",   "sinh",  "sinpi", "sqrt", "tan",   "tanh",  "tanpi"};
   return isOrder(name) || names.contains(name);
 }
 
