@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <mutex>
-#include <tuple>
 #include <vector>
 
 using namespace mlir;
@@ -26,16 +25,10 @@ static constexpr size_t kManagers = 12;
 // Pass managers
 //===----------------------------------------------------------------------===//
 
-/// Every option that a pipeline may read.
-static auto readByPipelines(const CompileOptions &options) {
-  return std::tuple(options.numWarps, options.numStages, options.arithmetic.precise,
-                    options.arithmetic.fused, options.obeyLoopStages, options.sliceTiles);
-}
-
 LogicalResult PassManagers::run(ModuleOp module, Build build, const CompileOptions &options) {
-  auto *found = llvm::find_if(known, [&](const Known &one) {
-    return one.build == build && readByPipelines(one.options) == readByPipelines(options);
-  });
+  Key key(build, options.numWarps, options.numStages, options.arithmetic.precise,
+          options.arithmetic.fused, options.obeyLoopStages, options.sliceTiles);
+  auto *found = llvm::find_if(known, [&](const Known &one) { return one.key == key; });
   if (found != known.end()) {
     // The one that has waited longest is at the front.
     std::rotate(found, found + 1, known.end());
@@ -45,7 +38,7 @@ LogicalResult PassManagers::run(ModuleOp module, Build build, const CompileOptio
     auto manager = std::make_unique<PassManager>(module.getContext(), ModuleOp::getOperationName());
     manager->enableVerifier(false);
     build(*manager, options);
-    known.push_back({build, options, std::move(manager)});
+    known.push_back({key, std::move(manager)});
   }
   forgetVerified();
   return known.back().manager->run(module);

@@ -9,6 +9,7 @@
 #include "llvm/ADT/SmallVector.h"
 
 #include <memory>
+#include <tuple>
 
 namespace triton_metal {
 
@@ -22,9 +23,10 @@ public:
   mlir::LogicalResult run(mlir::ModuleOp module, Build build, const CompileOptions &options = {});
 
 private:
+  /// The passes, and every option that they may read.
+  using Key = std::tuple<Build, int, int, bool, bool, bool, bool>;
   struct Known {
-    Build build;
-    CompileOptions options;
+    Key key;
     std::unique_ptr<mlir::PassManager> manager;
   };
   llvm::SmallVector<Known, 0> known;

@@ -137,6 +137,11 @@ struct VerifyPass : PassWrapper<VerifyPass, OperationPass<ModuleOp>> {
   StringRef getDescription() const final {
     return "Runs the verifiers of operations that have changed";
   }
+  /// Tools make a pass manager for each text, some of them in a context of its own.
+  LogicalResult initialize(MLIRContext *) final {
+    verified.clear();
+    return success();
+  }
   void runOnOperation() final {
     markAllAnalysesPreserved();
     if (getCachedAnalysis<Unchanged>())

@@ -136,7 +136,9 @@ def test_gradients_of_activations(framework: str, activation: str) -> None:
 
 @pytest.mark.parametrize("framework", [FRAMEWORKS[1], FRAMEWORKS[2]])
 @pytest.mark.parametrize("activation", ACTIVATIONS)
-def test_slopes_of_the_largest_numbers_are_their_limits(framework: str, activation: str) -> None:
+def test_slopes_of_the_largest_numbers_are_their_limits(
+    framework: str, activation: str, request: pytest.FixtureRequest
+) -> None:
     x = np.array([[-3e38, -1e20, -1e10, 1e10, 1e20, 3e38]]).T
     above = np.ones(3) if activation not in ("sigmoid", "tanh") else np.zeros(3)
     slopes = np.concatenate([np.zeros(3), above])[:, None]
@@ -144,8 +146,9 @@ def test_slopes_of_the_largest_numbers_are_their_limits(framework: str, activati
     found = gradients(
         framework, lambda a, w: ops.linear(a, w, activation=activation), given, np.ones((6, 1))
     )
-    # A fast function may be an ulp off.
-    assert np.abs(numbers(found[0]) - slopes).max() <= 2.0**-22
+    # On the worst device that Metal allows, a fast function is an ulp off.
+    error = 0 if request.config.getoption("--portable") is None else 2.0**-22
+    assert np.abs(numbers(found[0]) - slopes).max() <= error
 
 
 @pytest.mark.parametrize("shapes", [s for s in SHAPES if len(s[0]) + len(s[1]) != 4 or 0 in s[0] + s[1] or 1 in s[0] + s[1]], ids=str)  # fmt: skip

@@ -20,7 +20,9 @@ OPTIONS = [(None, None), (1, 1), (4, None), (4, 2), (None, 2), (8, 1)]
 COMPILATIONS = 300
 
 pytestmark = [
-    pytest.mark.skipif(not COMPILER.exists(), reason="the tools are not built"),
+    pytest.mark.skipif(
+        not COMPILER.exists(), reason="the tools are not built (TRITON_METAL_BUILD_TOOLS)"
+    ),
     # Nothing is launched.
     pytest.mark.own_route,
     pytest.mark.own_check,
