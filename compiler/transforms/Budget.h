@@ -34,11 +34,13 @@ public:
 
   /// Threads in flight with which a core hides the latency of its memory.
   static constexpr int64_t kEnoughThreads = 768;
+  /// Threads in flight that use all registers of a thread.
+  static constexpr int64_t kFullThreads = 384;
   /// Whether a threadgroup of so many threads may take `more` bytes for `less`: a core then holds
   /// as many threads, or enough of them.
-  static bool mayTake(int64_t more, int64_t less, int64_t threads) {
-    return getThreadsInFlight(more, threads) >=
-           std::min(getThreadsInFlight(less, threads), kEnoughThreads);
+  static bool mayTake(int64_t more, int64_t less, int64_t threads,
+                      int64_t enough = kEnoughThreads) {
+    return getThreadsInFlight(more, threads) >= std::min(getThreadsInFlight(less, threads), enough);
   }
 
   int64_t getThreads() const { return target.getThreads(); }

@@ -70,6 +70,17 @@ struct StagedOperand {
   int64_t getBytes() const { return cast<TileType>(tile.getType()).getBytes(); }
 };
 
+/// An operand that stays in threadgroup memory over loops that do not change it.
+struct InvariantOperand {
+  Value source;
+  bool isTurned;
+  Value tile;
+  /// Loops of one block, in their order: the tile is there from the first one to the last one.
+  SmallVector<Operation *, 2> loops;
+
+  int64_t getBytes() const { return cast<TileType>(tile.getType()).getBytes(); }
+};
+
 /// The parts of a dot whose operands are in threadgroup memory at a time.
 struct Parts {
   int64_t batch, k;
@@ -77,7 +88,9 @@ struct Parts {
 
 class DotLowering {
 public:
-  explicit DotLowering(tt::FuncOp func) : func(func), budget(Budget::of(func)) {}
+  explicit DotLowering(tt::FuncOp func)
+      : func(func), budget(Budget::of(func)),
+        isSliced(func->getParentOp()->hasAttr(TTMDialect::getSlicesAttrName())) {}
 
   LogicalResult run() {
     SmallVector<tt::DotOp> dots;
@@ -98,9 +111,10 @@ private:
   /// About the bytes of all operands of a block's dots.
   static int64_t getBlockBytes(ArrayRef<tt::DotOp> dots, Block *block);
   /// Whether the operands of dots may take `more` bytes for `less`: a core then holds enough
-  /// threads.
+  /// threads. Where tiles are sliced, registers are what limits them.
   bool mayTake(int64_t more, int64_t less) {
-    return Budget::mayTake(more, less, kSimdWidth * int64_t(getNumSimdgroups(func)));
+    int64_t enough = isSliced ? Budget::kFullThreads : Budget::kEnoughThreads;
+    return Budget::mayTake(more, less, kSimdWidth * int64_t(getNumSimdgroups(func)), enough);
   }
   FailureOr<Type> operandElement(tt::DotOp dot);
   Operand makeOperand(tt::DotOp dot, unsigned index, Type element, const LinearLayout &accumulator);
@@ -115,14 +129,21 @@ private:
   Value stage(OpBuilder &builder, const Operand &operand, TileType type, ArrayRef<int64_t> offsets,
               Value tile = {});
 
+  /// The tile of an operand that a loop does not change, staged in front of it; null if memory has
+  /// no room for it. Loops that follow each other share one.
+  Value stageInvariant(const Operand &operand, TileType type);
+  /// Takes a tile back from the loop of an operand.
+  LogicalResult release(const Operand &operand, Value tile);
+
   tt::FuncOp func;
   Budget budget;
+  bool isSliced;
   /// Of the dot that is lowered.
   const msl::MatrixInstruction *instruction = nullptr;
   /// All operands of each block fit into threadgroup memory at once.
   bool allFit = false;
-  /// What stays staged over loops: the loop and the bytes.
-  SmallVector<std::pair<Operation *, int64_t>> invariants;
+  /// What stays staged over loops.
+  SmallVector<InvariantOperand> invariants;
   /// Of those, what is there while the dot that is lowered runs.
   int64_t invariantBytes = 0;
   /// Groups of dots of one block whose operands are stored together: the bytes that are in use from
@@ -269,6 +290,67 @@ StagedOperand *DotLowering::findStaged(const Operand &operand, TileType type, in
   return fits ? found : nullptr;
 }
 
+/// Whether a dot is left between two loops of a block.
+static bool isDotBetween(Operation *first, Operation *last) {
+  for (Operation *op = first->getNextNode(); op != last; op = op->getNextNode())
+    if (op->walk([](Operation *each) {
+            return isa<tt::DotOp, MMAOp>(each) ? WalkResult::interrupt() : WalkResult::advance();
+          }).wasInterrupted())
+      return true;
+  return false;
+}
+
+Value DotLowering::stageInvariant(const Operand &operand, TileType type) {
+  Operation *loop = operand.invariantLoop;
+  if (operand.inRegisters || !loop)
+    return {};
+  // Dots between the loops were placed without the tile.
+  auto hasTile = [&](const InvariantOperand &each) {
+    Operation *last = each.loops.back();
+    return each.source == operand.source && each.isTurned == operand.isTurned &&
+           each.tile.getType() == type && last->getBlock() == loop->getBlock() &&
+           (last == loop || (last->isBeforeInBlock(loop) && !isDotBetween(last, loop)));
+  };
+  InvariantOperand *found = llvm::find_if(invariants, hasTile);
+  if (found != invariants.end() && found->loops.back() == loop)
+    return found->tile;
+  if (!allFit && invariantBytes + type.getBytes() > budget.getInvariantBytes())
+    return {};
+  invariantBytes += type.getBytes();
+  if (found != invariants.end()) {
+    found->loops.push_back(loop);
+    return found->tile;
+  }
+  OpBuilder before(loop);
+  Value tile = stage(before, operand, type, {});
+  invariants.push_back({operand.source, operand.isTurned, tile, {loop}});
+  return tile;
+}
+
+LogicalResult DotLowering::release(const Operand &operand, Value tile) {
+  InvariantOperand *found =
+      llvm::find_if(invariants, [&](const InvariantOperand &each) { return each.tile == tile; });
+  // The other operand may have had the same tile.
+  if (found == invariants.end())
+    return success();
+  auto isIn = [](Operation *loop, Operation *user) {
+    return isa<MMAOp>(user) && loop->isProperAncestor(user);
+  };
+  // An earlier dot of the loop has it, too.
+  if (llvm::any_of(tile.getUsers(),
+                   [&](Operation *user) { return isIn(operand.invariantLoop, user); }))
+    return success();
+  invariantBytes -= found->getBytes();
+  found->loops.pop_back();
+  if (!found->loops.empty())
+    return success();
+  invariants.erase(found);
+  for (Operation *user : llvm::make_early_inc_range(tile.getUsers()))
+    if (failed(eraseUnread(user)))
+      return failure();
+  return eraseUnread(tile.getDefiningOp());
+}
+
 LogicalResult DotLowering::lower(tt::DotOp dot) {
   auto type = cast<RankedTensorType>(dot.getType());
   std::optional<LinearLayout> layout = getLayout(type);
@@ -292,25 +374,13 @@ LogicalResult DotLowering::lower(tt::DotOp dot) {
   Location loc = dot.getLoc();
   ArrayRef<int64_t> shapeOfA = dot.getA().getType().getShape();
   const Parts all{shapeOfA.size() == 3 ? shapeOfA[0] : 1, shapeOfA.back()};
-  Value wholeA, wholeB;
-  auto stageInvariant = [&](const Operand &operand) -> Value {
-    if (operand.inRegisters || !operand.invariantLoop)
-      return {};
-    TileType tile = operand.tileType(all.batch, all.k);
-    if (!allFit && invariantBytes + tile.getBytes() > budget.getInvariantBytes())
-      return {};
-    invariantBytes += tile.getBytes();
-    invariants.push_back({operand.invariantLoop, tile.getBytes()});
-    OpBuilder before(operand.invariantLoop);
-    return stage(before, operand, tile, {});
-  };
   // Loops that follow each other use the same memory.
   invariantBytes = 0;
-  for (auto [loop, bytes] : invariants)
-    if (loop->isProperAncestor(dot))
-      invariantBytes += bytes;
-  wholeA = stageInvariant(a);
-  wholeB = stageInvariant(b);
+  for (const InvariantOperand &each : invariants)
+    if (llvm::any_of(each.loops, [&](Operation *loop) { return loop->isProperAncestor(dot); }))
+      invariantBytes += each.getBytes();
+  Value wholeA = stageInvariant(a, a.tileType(all.batch, all.k));
+  Value wholeB = stageInvariant(b, b.tileType(all.batch, all.k));
   auto choosePart = [&] {
     Parts part = all;
     auto fits = [&] {
@@ -331,14 +401,7 @@ LogicalResult DotLowering::lower(tt::DotOp dot) {
     // A tile that is multiplied in slices is staged in slices.
     for (auto [whole, operand] : {std::pair(&wholeA, &a), std::pair(&wholeB, &b)})
       if (*whole) {
-        int64_t bytes = operand->tileType(all.batch, all.k).getBytes();
-        invariantBytes -= bytes;
-        invariants.erase(llvm::find(invariants, std::pair(operand->invariantLoop, bytes)));
-        Value tile = *whole;
-        for (Operation *user : llvm::make_early_inc_range(tile.getUsers()))
-          if (failed(eraseUnread(user)))
-            return failure();
-        if (failed(eraseUnread(tile.getDefiningOp())))
+        if (failed(release(*operand, *whole)))
           return failure();
         *whole = Value();
       }
