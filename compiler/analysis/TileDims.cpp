@@ -78,6 +78,41 @@ void TileDims::pinAll(Value value) {
     pin(value, dim);
 }
 
+/// Both sides have the elements in one order: a dimension that both have behind as many elements
+/// stays what it is, and those between are mixed.
+void TileDims::visitReshape(tt::ReshapeOp reshape) {
+  Value from = reshape.getSrc(), to = reshape.getResult();
+  if (reshape.getAllowReorder()) {
+    pinAll(from);
+    return pinAll(to);
+  }
+  ArrayRef<int64_t> sizes = shapeOf(from), newSizes = shapeOf(to);
+  unsigned i = 0, j = 0;
+  while (i < sizes.size() || j < newSizes.size()) {
+    bool areThere = i < sizes.size() && j < newSizes.size();
+    if (areThere && sizes[i] == newSizes[j]) {
+      link(from, i++, to, j++);
+    } else if (i < sizes.size() && sizes[i] == 1) {
+      pin(from, i++);
+    } else if (j < newSizes.size() && newSizes[j] == 1) {
+      pin(to, j++);
+    } else {
+      int64_t elements = sizes[i], newElements = newSizes[j];
+      pin(from, i++);
+      pin(to, j++);
+      while (elements != newElements) {
+        if (elements < newElements) {
+          elements *= sizes[i];
+          pin(from, i++);
+        } else {
+          newElements *= newSizes[j];
+          pin(to, j++);
+        }
+      }
+    }
+  }
+}
+
 void TileDims::visit(Operation *op) {
   llvm::TypeSwitch<Operation *>(op)
       .Case([&](scf::ForOp loop) {
@@ -120,19 +155,14 @@ void TileDims::visit(Operation *op) {
         for (auto [dim, from] : llvm::enumerate(trans.getOrder()))
           link(trans.getResult(), dim, trans.getSrc(), from);
       })
-      .Case([&](tt::ReshapeOp reshape) {
-        // Leading dimensions that both have stay what they are.
-        ArrayRef<int64_t> from = shapeOf(reshape.getSrc()), to = shapeOf(reshape.getResult());
-        unsigned same = 0;
-        while (!reshape.getAllowReorder() && same < std::min(from.size(), to.size()) &&
-               from[same] == to[same])
-          ++same;
-        for (unsigned dim = 0; dim < same; ++dim)
-          link(reshape.getSrc(), dim, reshape.getResult(), dim);
-        for (unsigned dim = same; dim < from.size(); ++dim)
-          pin(reshape.getSrc(), dim);
-        for (unsigned dim = same; dim < to.size(); ++dim)
-          pin(reshape.getResult(), dim);
+      .Case([&](tt::ReshapeOp reshape) { visitReshape(reshape); })
+      .Case([&](tt::GatherOp gather) {
+        Value source = gather.getSrc(), indices = gather.getIndices();
+        linkAll(indices, gather.getResult());
+        for (unsigned dim = 0; dim < rankOf(source); ++dim)
+          if (dim != gather.getAxis())
+            link(source, dim, indices, dim);
+        pin(source, gather.getAxis());
       })
       .Case([&](tt::JoinOp join) {
         linkAll(join.getLhs(), join.getRhs());

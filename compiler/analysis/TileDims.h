@@ -31,6 +31,7 @@ public:
 private:
   void number(mlir::Value value);
   void visit(mlir::Operation *op);
+  void visitReshape(tt::ReshapeOp reshape);
   void link(mlir::Value a, unsigned dimA, mlir::Value b, unsigned dimB);
   void linkAll(mlir::Value a, mlir::Value b);
   void linkAll(mlir::ValueRange a, mlir::ValueRange b);

@@ -495,11 +495,19 @@ void Summary::finish() {
         work.width = std::max<int64_t>(it->second, 1);
   for (Value value : order) {
     auto it = lives.find(value);
-    // What a loop carries is there from its begin to its end, also where nothing parts its steps.
-    if (it == lives.end() || isCheap(value) ||
-        (it->second.first == it->second.second && !isCarried(value)))
+    if (it == lives.end() || isCheap(value))
       continue;
-    unsigned from = it->second.first + (isa<BlockArgument>(value) ? 0 : 1);
+    // What a loop carries is there from its begin to its end, also where nothing parts its steps.
+    // A dot adds up in what it gives.
+    bool isSummed = value.getDefiningOp<DotOp>() &&
+                    !value.getDefiningOp()->getParentOfType<LoopLikeOpInterface>();
+    if (it->second.first == it->second.second && !isCarried(value) && !isSummed)
+      continue;
+    unsigned from = it->second.first;
+    if (isSummed)
+      --from;
+    else if (!isa<BlockArgument>(value))
+      ++from;
     Held tile{from, it->second.second, Tile::of(value.getType())};
     if (auto sides = accumulators.find(value); sides != accumulators.end())
       std::tie(tile.m, tile.n) = sides->second;

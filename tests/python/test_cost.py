@@ -170,6 +170,34 @@ def test_a_core_with_few_threads_is_slower() -> None:
     assert any("too few to hide its latency" in text for text in slow.advice)
 
 
+def test_registers_that_a_thread_lacks_cost_accesses_to_memory() -> None:
+    """The bound is what the launch cannot beat whatever a compiler makes of it; the estimate ranks."""
+    m1 = chips.chip("M1")
+    counters = {"optimized_f32_add": 1 << 20, "device_lines_read": 100}
+    fits, lacks, lacks_many = (
+        cost.bound(m1, work(counters=counters, registers=registers))
+        for registers in (128, 160, 400)
+    )
+    assert fits.seconds == lacks.seconds == lacks_many.seconds
+    assert fits.estimate < lacks.estimate < lacks_many.estimate
+    assert not any("registers and has" in text for text in fits.advice)
+    assert any("needs about 400 registers and has 128" in text for text in lacks_many.advice)
+
+
+def test_spills_grow_with_the_registers_and_begin_with_none() -> None:
+    m1 = chips.chip("M1")
+    sums = model.Sums(operations=32000.0, lines=10.0)
+    assert model.with_spills(m1, sums, 128, 128) == sums
+    lines = [
+        model.with_spills(m1, sums, registers, 128).lines for registers in (129, 160, 256, 4096)
+    ]
+    assert 10 < lines[0] < lines[1] < lines[2] < lines[3] < 10 + 0.43 * 1000
+    assert lines[0] < 13
+    # A core must hold all threads of a threadgroup.
+    assert model.with_spills(m1, sums, 52, 1024) == sums
+    assert model.with_spills(m1, sums, 104, 1024).lines == lines[2]
+
+
 def test_a_bound_grows_with_the_work_and_falls_with_the_chip() -> None:
     x, y, out = (np.ones(1 << 16, np.float32) for _ in range(3))
     small = add_kernel.cost("M1", (32,), x, y, out, 1 << 15, BLOCK=1024).work

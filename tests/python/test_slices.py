@@ -237,6 +237,79 @@ def test_rows_that_are_summed_up_are_not_sliced() -> None:
 
 
 @triton.jit
+def reshaped_kernel(
+    x_ptr, y_ptr, z_ptr, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr, LAST: tl.constexpr
+):  # fmt: skip
+    """Products of rows by way of other shapes, in which the rows come last where LAST is set."""
+    i, j, k = tl.arange(0, M), tl.arange(0, N), tl.arange(0, K)
+    x = tl.reshape(tl.load(x_ptr + i[None, :, None] * K + k[None, None, :]), (M, K))
+    z = tl.dot(x, tl.load(y_ptr + k[:, None] * N + j[None, :]))
+    if LAST:
+        z = tl.reshape(tl.reshape(tl.trans(z), (2, N // 2, M)), (1, N, M))
+        tl.store(z_ptr + i[None, None, :] * N + j[None, :, None], z)
+    else:
+        z = tl.reshape(tl.reshape(z, (M, 2, N // 2)), (1, M, N))
+        tl.store(z_ptr + i[None, :, None] * N + j[None, None, :], z)
+
+
+@pytest.mark.parametrize("last", [False, True])
+@pytest.mark.parametrize(("m", "n", "num_warps"), [(128, 128, 2), (64, 256, 2), (128, 64, 1)])
+def test_rows_that_keep_their_place_in_other_shapes(
+    m: int, n: int, num_warps: int, last: bool
+) -> None:
+    rng = np.random.default_rng(11)
+    x, y = integers(rng, m, 32), integers(rng, 32, n)
+    z = np.empty((m, n), np.float32)
+    kernel = reshaped_kernel[(1,)](x, y, z, M=m, N=n, K=32, LAST=last, num_warps=num_warps)
+    assert is_sliced(kernel, True)
+    np.testing.assert_array_equal(z, x.astype(np.float32) @ y.astype(np.float32))
+
+
+@triton.jit
+def mixed_kernel(x_ptr, y_ptr, z_ptr, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr):
+    """Products whose rows and columns become one dimension, and others."""
+    i, j, k = tl.arange(0, M), tl.arange(0, N), tl.arange(0, K)
+    z = tl.dot(
+        tl.load(x_ptr + i[:, None] * K + k[None, :]), tl.load(y_ptr + k[:, None] * N + j[None, :])
+    )
+    z = tl.reshape(z, (M // 2, 2 * N))
+    r, c = tl.arange(0, M // 2), tl.arange(0, 2 * N)
+    tl.store(z_ptr + r[:, None] * 2 * N + c[None, :], z)
+
+
+def test_rows_that_a_new_shape_mixes_are_not_sliced() -> None:
+    rng = np.random.default_rng(12)
+    x, y = integers(rng, 128, 32), integers(rng, 32, 128)
+    z = np.empty((64, 256), np.float32)
+    kernel = mixed_kernel[(1,)](x, y, z, M=128, N=128, K=32, num_warps=2)
+    assert is_sliced(kernel, False)
+    expected = x.astype(np.float32) @ y.astype(np.float32)
+    np.testing.assert_array_equal(z, expected.reshape(64, 256))
+
+
+@triton.jit
+def gathered_kernel(x_ptr, at_ptr, y_ptr, M: tl.constexpr, N: tl.constexpr, AXIS: tl.constexpr):
+    """Numbers of each row (column) at places, over the row's sum. Each place of the result is a number of its own."""
+    i, j = tl.arange(0, M), tl.arange(0, N)
+    place = i[:, None] * N + j[None, :]
+    x = tl.load(x_ptr + place)
+    found = tl.gather(x / tl.sum(x, 1)[:, None], tl.load(at_ptr + place), AXIS)
+    tl.store(y_ptr + place, found)
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+def test_elements_that_are_gathered_along_the_rows(axis: int) -> None:
+    rng = np.random.default_rng(13)
+    x = rng.integers(1, 5, (128, 256)).astype(np.float32)
+    x[:, 0] += 1024 - x.sum(1)
+    at = rng.integers(0, x.shape[axis], x.shape).astype(np.int32)
+    y = np.empty_like(x)
+    kernel = gathered_kernel[(1,)](x, at, y, M=128, N=256, AXIS=axis, num_warps=2)
+    assert is_sliced(kernel, True)
+    np.testing.assert_array_equal(y, np.take_along_axis(x / 1024, at, axis))
+
+
+@triton.jit
 def scattered_sums_kernel(x_ptr, y_ptr, at_ptr, M: tl.constexpr, N: tl.constexpr):
     """Adds rows up at places in memory, in two steps."""
     i, j = tl.arange(0, M), tl.arange(0, N)

@@ -16,6 +16,9 @@ from .chips import Chip
 
 #: Multiply-adds of an 8x8x8 product.
 _PRODUCT = 512
+#: Of a kernel that needs many times the registers that a thread has, the share of instructions that access what does not fit.
+#: From 84 kernels that spill, as Mesa's compiler for G13 makes them (docs/cost.md).
+_SPILLING = 0.3
 _FLOATS = ("f32", "bf16")
 
 
@@ -53,8 +56,8 @@ class Cost:
     """A lower bound of a launch's time on a chip.
 
     ``seconds`` is the bound and ``binds`` the unit that sets it. ``estimate`` ranks configurations of one launch: it adds to the
-    bound what its units do not hide from each other, and waits for results, memory and barriers by round numbers; it is no
-    prediction of a time. ``parts`` has all units, the slowest first, ``advice`` what
+    bound what its units do not hide from each other, waits for results, memory and barriers by round numbers, and accesses to
+    registers that a thread lacks; it is no prediction of a time. ``parts`` has all units, the slowest first, ``advice`` what
     would lower the bound, and ``missing`` what the bound leaves out because nobody has published it. ``in_flight`` are the
     threads that a core holds.
     """
@@ -149,6 +152,23 @@ def groups_in_flight(chip: Chip, registers: float, threads: int, threadgroup_byt
     if threadgroup_bytes:
         groups = min(groups, chip.core_threadgroup_bytes // threadgroup_bytes)
     return max(1, groups)
+
+
+def with_spills(chip: Chip, sums: Sums, registers: float, threads: int) -> Sums:
+    """The sums with what the threads of a kernel keep in memory, since it needs more registers than a thread has.
+
+    A SIMD-group accesses a line for each: the numbers of its lanes lie beside each other.
+    """
+    lacking = 1.0 - registers_of(chip, threads) / max(registers, 1.0)
+    if lacking <= 0:
+        return sums
+    share = _SPILLING * lacking
+    return sums._replace(lines=sums.lines + sums.operations / 32 * share / (1.0 - share))
+
+
+def registers_of(chip: Chip, threads: int) -> float:
+    """The 32-bit registers that a thread of a threadgroup of so many has at most: a core must hold them all."""
+    return max((most for most, held in chip.occupancy if held >= threads), default=chip.occupancy[0][0])  # fmt: skip
 
 
 def threads_in_flight(chip: Chip, work: Work) -> int:
@@ -246,10 +266,11 @@ def bound(chip: Chip, work: Work) -> Cost:
     """The lower bound of the launch's time on the chip."""
     parts, missing = [], []
     read, written = memory_bytes(work)
+    memory = (read + written) / (chip.bandwidth * 1e9)
     parts.append(
         Part(
             "memory",
-            (read + written) / (chip.bandwidth * 1e9),
+            memory,
             f"{_bytes(read)} read and {_bytes(written)} written at {chip.bandwidth:g} GB/s",
         )
     )
@@ -281,6 +302,10 @@ def bound(chip: Chip, work: Work) -> Cost:
     parts.sort(key=lambda part: -part.seconds)
     binding = parts[0]
     seconds = tuple(part.seconds for part in parts)
+    spilled = with_spills(chip, sums, work.registers, work.threads)
+    if chip.clock is not None and spilled != sums:
+        cycles = unit_cycles(chip, spilled, load.slow, rate)
+        seconds = (memory, *(count * core_seconds for count in cycles))
     return Cost(
         work.kernel,
         chip,
@@ -290,7 +315,7 @@ def bound(chip: Chip, work: Work) -> Cost:
         tuple(_advice(chip, work, binding.unit, load.uneven, load.slow, flight)),
         tuple(missing),
         flight,
-        _estimate(chip, sums, seconds, work.programs, work.threads, load),
+        _estimate(chip, spilled, seconds, work.programs, work.threads, load),
         work,
     )
 
@@ -366,6 +391,16 @@ def _advice(
     if binds == "arithmetic" and slow > 1.1:
         texts.append(
             f"a core holds {flight} threads, too few to hide its latency: fewer registers ({work.registers:g} a thread) or less threadgroup memory ({work.threadgroup_bytes:,} bytes)"
+        )
+    has = registers_of(chip, work.threads)
+    if work.registers > has:
+        cure = (
+            "more SIMD-groups (num_warps) or smaller tiles"
+            if work.threads < 512
+            else "smaller tiles"
+        )
+        texts.append(
+            f"a thread needs about {work.registers:g} registers and has {has:g}, so that the rest stays in memory: {cure}"
         )
     if _count(work, "private_bytes_read", "private_bytes_written"):
         texts.append(

@@ -21,7 +21,7 @@ import numpy as np
 
 from .. import knobs
 from ..cost import Chip, ranking_chip
-from ..cost.model import Sums, estimate, groups_in_flight, matrix_rate
+from ..cost.model import Sums, estimate, groups_in_flight, matrix_rate, with_spills
 from ..devices import quirks
 from ..devices.base import Device
 from ..devices.registry import get
@@ -302,7 +302,7 @@ def seconds(chip: Chip, launches: Sequence[Launch]) -> float:
             sums = sums._replace(lines=max(0.0, lines))
         total += estimate(
             chip,
-            sums,
+            with_spills(chip, sums, entry.registers, entry.threads),
             memory,
             programs,
             entry.threads,
