@@ -531,7 +531,10 @@ def TTSliceTiles : Pass<"tt-slice-tiles", "::mlir::ModuleOp"> {
     slices share, the keys of attention, say, is loaded for each slice again.
 
     Rows can be sliced if no operation combines or moves elements along them, if nothing else happens between the operations on them
-    but what may be done twice, and if no slice reads what another one writes. The dimension and the number of slices are those
+    but what may be done twice, and if no slice touches what another one writes. Slices write to other arrays than they read from,
+    each once; or the sliced dimension fills blocks of its own length in an array, wherever it is accessed, as rows of constant length do, so
+    that a slice has the same part of each. What each row has once is computed or loaded for each of its uses, so that it does not
+    tie rows to columns. The dimension and the number of slices are those
     with which a thread needs the fewest registers by the model, but no more slices than needed; slices have 16 rows or more. The module says how many slices there
     are.
 

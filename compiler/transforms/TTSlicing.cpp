@@ -1,6 +1,8 @@
 #include "transforms/TTSlicing.h"
 
+#include "analysis/AxisInfo.h"
 #include "analysis/TileDims.h"
+#include "dialect/ttg/TTG.h"
 #include "dialect/ttm/LocationNames.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -22,8 +24,13 @@ namespace triton_metal {
 /// The most operations of a tree of leaves: copies of all its parts for each use stay few.
 static constexpr int kMostLeaves = 24;
 
-/// The operations that compute a place in a tile, a mask, or a constant: none that costs anything.
-/// 0 for all others.
+/// Whether a tile has one dimension: what a row, or a column, has once.
+static bool isVector(RankedTensorType type) {
+  return llvm::count_if(type.getShape(), [](int64_t size) { return size > 1; }) <= 1;
+}
+
+/// The operations that compute a place in a tile, a mask, a constant, or what each row has once:
+/// none that costs much. 0 for all others.
 static int leavesOf(Operation *op, const llvm::DenseMap<Operation *, int> &known) {
   if (op->getNumResults() != 1)
     return 0;
@@ -32,11 +39,12 @@ static int leavesOf(Operation *op, const llvm::DenseMap<Operation *, int> &known
     return 0;
   if (isa<arith::ConstantOp, tt::MakeRangeOp, tt::SplatOp>(op))
     return 1;
-  bool isPlace =
-      type.getElementType().isInteger() &&
+  bool isComputed =
       (op->hasTrait<OpTrait::Elementwise>() || isa<tt::ExpandDimsOp, tt::BroadcastOp>(op)) &&
       isMemoryEffectFree(op);
-  if (!isPlace)
+  auto load = dyn_cast<tt::LoadOp>(op);
+  bool isLoaded = load && !load.getIsVolatile() && isVector(type);
+  if (!isLoaded && (!isComputed || !(type.getElementType().isInteger() || isVector(type))))
     return 0;
   int leaves = 1;
   for (Value operand : op->getOperands())
@@ -137,6 +145,60 @@ bool mayOverlap(const Bases &a, const Bases &b, tt::FuncOp kernel) {
   return false;
 }
 
+/// An operation that reads or writes a tile of memory.
+struct Access {
+  Operation *op;
+  Value pointers;
+  Bases bases;
+  /// Runs in several steps of a slice.
+  bool isRepeated = false;
+  bool isSum = false;
+};
+
+/// What a byte in front of an array's begin cannot tell: a pointer argument is a multiple of it.
+constexpr int64_t kBaseDivisibility = int64_t(1) << 20;
+
+/// Tells how pointers lie relative to the begins of the kernel's arrays.
+class RelativePlaces {
+public:
+  explicit RelativePlaces(tt::FuncOp kernel) {
+    Builder builder(kernel.getContext());
+    StringRef name = "tt.divisibility";
+    SmallVector<Attribute> before;
+    for (unsigned i = 0; i < kernel.getNumArguments(); ++i) {
+      before.push_back(kernel.getArgAttr(i, name));
+      if (isPointer(kernel.getArgument(i)))
+        kernel.setArgAttr(i, name, builder.getI32IntegerAttr(kBaseDivisibility));
+    }
+    axes.emplace(kernel);
+    for (auto [i, attr] : llvm::enumerate(before)) {
+      if (attr)
+        kernel.setArgAttr(i, name, attr);
+      else
+        kernel.removeArgAttr(i, name);
+    }
+  }
+
+  /// Whether the `size` elements along a dimension fill a block of memory that begins at a multiple
+  /// of its size, wherever the pointers are.
+  bool fillBlocks(Value pointers, unsigned dim, int64_t size) const {
+    AxisInfo info = axes->get(pointers);
+    return llvm::all_of(info.needs, isAlwaysMet) && llvm::isPowerOf2_64(size) &&
+           info.contiguity[dim] >= size &&
+           info.divisibilityOf(dim, size, getElementBytes(pointers.getType())) >=
+               size * getElementBytes(pointers.getType());
+  }
+
+private:
+  /// Whether a sum is below 2^31 in all launches: indices of programs are.
+  static bool isAlwaysMet(const GridSum &sum) {
+    return sum.most == 0 && llvm::count(sum.perProgram, 0) == 2 &&
+           llvm::is_contained(sum.perProgram, 1);
+  }
+
+  std::optional<AxisInfoAnalysis> axes;
+};
+
 //===----------------------------------------------------------------------===//
 // Slices
 //===----------------------------------------------------------------------===//
@@ -170,6 +232,11 @@ private:
     Operation *outer = block->findAncestorOpInBlock(*op);
     return outer && !outer->isBeforeInBlock(first) && !last->isBeforeInBlock(outer);
   }
+  /// Whether an access touches the same part of each block of its array that is as long as the
+  /// sliced dimension: no other slice touches it.
+  bool keepsToItsPlaces(const Access &access);
+  /// Whether accesses of two slices may touch the same memory.
+  bool mayMeet(const Access &a, const Access &b);
   auto range() { return llvm::make_range(first->getIterator(), std::next(last->getIterator())); }
 
   tt::FuncOp kernel;
@@ -177,6 +244,7 @@ private:
   llvm::SmallSetVector<Value, 32> tiles;
   Block *block = nullptr;
   Operation *first = nullptr, *last = nullptr;
+  std::optional<RelativePlaces> places;
 };
 
 bool Slicer::gather() {
@@ -236,8 +304,29 @@ bool Slicer::gather() {
   return true;
 }
 
+bool Slicer::keepsToItsPlaces(const Access &access) {
+  if (access.bases.isUnknown || access.bases.arguments.size() != 1)
+    return false;
+  if (!places)
+    places.emplace(kernel);
+  return llvm::any_of(members, [&](const TileDim &place) {
+    return place.tile == access.pointers &&
+           places->fillBlocks(place.tile, place.dim,
+                              cast<RankedTensorType>(place.tile.getType()).getShape()[place.dim]);
+  });
+}
+
+bool Slicer::mayMeet(const Access &a, const Access &b) {
+  if (!mayOverlap(a.bases, b.bases, kernel))
+    return false;
+  // In one array, a slice has the same part of each block.
+  return !keepsToItsPlaces(a) || !keepsToItsPlaces(b) ||
+         a.bases.arguments.front() != b.bases.arguments.front() ||
+         getElementTypeOrSelf(a.pointers.getType()) != getElementTypeOrSelf(b.pointers.getType());
+}
+
 bool Slicer::mayRepeat() {
-  SmallVector<Bases> loads, stores;
+  SmallVector<Access> loads, stores;
   for (Operation &op : range()) {
     // Nothing that a slice computes is used behind it.
     for (Operation *user : op.getUsers())
@@ -245,30 +334,35 @@ bool Slicer::mayRepeat() {
         return false;
     bool isAllowed = true;
     op.walk([&](Operation *inner) {
-      if (inner->getNumRegions() || isMemoryEffectFree(inner))
+      // Barriers order what the threads of a program do, and slices do not meet.
+      if (inner->getNumRegions() || isMemoryEffectFree(inner) || isa<ttg::BarrierOp>(inner))
         return;
       if (auto load = dyn_cast<tt::LoadOp>(inner); load && !load.getIsVolatile()) {
-        loads.push_back(basesOf(load.getPtr(), kernel));
+        loads.push_back({inner, load.getPtr(), basesOf(load.getPtr(), kernel)});
         return;
       }
       auto store = dyn_cast<tt::StoreOp>(inner);
       auto atomic = dyn_cast<tt::AtomicRMWOp>(inner);
-      // What is stored in several steps may overlap: later steps of a slice would come before
-      // earlier ones of the next. Sums come in any order.
       auto loop = inner->getParentOfType<LoopLikeOpInterface>();
-      bool isOnce = store && (!loop || !block->findAncestorOpInBlock(*loop.getOperation()));
+      bool isRepeated = loop && block->findAncestorOpInBlock(*loop.getOperation());
       bool isSum =
           atomic && atomic.getResult().use_empty() && atomic.getAtomicRmwOp() != tt::RMWOp::XCHG;
-      isAllowed &= isTouched(inner) && (isOnce || isSum);
-      if (isAllowed)
-        stores.push_back(basesOf(store ? store.getPtr() : atomic.getPtr(), kernel));
+      isAllowed &= isTouched(inner) && (store || isSum);
+      if (!isAllowed)
+        return;
+      Value pointers = store ? store.getPtr() : atomic.getPtr();
+      stores.push_back({inner, pointers, basesOf(pointers, kernel), isRepeated, isSum});
     });
     if (!isAllowed)
       return false;
   }
   for (auto [i, store] : llvm::enumerate(stores)) {
-    auto overlaps = [&](const Bases &other) { return mayOverlap(store, other, kernel); };
-    if (llvm::any_of(loads, overlaps) || llvm::any_of(ArrayRef(stores).drop_front(i + 1), overlaps))
+    // What is stored in several steps may overlap: later steps of a slice would come before earlier
+    // ones of the next. Sums come in any order.
+    if (store.isRepeated && !store.isSum && mayMeet(store, store))
+      return false;
+    auto meets = [&](const Access &other) { return mayMeet(store, other); };
+    if (llvm::any_of(loads, meets) || llvm::any_of(ArrayRef(stores).drop_front(i + 1), meets))
       return false;
   }
   return true;

@@ -149,3 +149,90 @@ module attributes {ttm.num_warps = 1 : i32, ttm.num_stages = 1 : i32} {
     tt.return
   }
 }
+
+// -----
+
+// Each step stores rows of 256 numbers, from a multiple of 256 on: a slice has the same columns in all of them.
+// CHECK-LABEL: tt.func public @steps
+// CHECK:       scf.for
+// CHECK:         "tt.reduce"
+// CHECK:         scf.for
+// CHECK:           tt.store %{{.*}} : tensor<128x{{16|32|64|128}}x!tt.ptr<f32>>
+module attributes {ttm.num_warps = 1 : i32, ttm.num_stages = 1 : i32} {
+  tt.func public @steps(%x: !tt.ptr<f32>, %y: !tt.ptr<f32>, %n: i32) {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %c256 = arith.constant 256 : i32
+    %width = arith.constant dense<256> : tensor<128x1xi32>
+    %r = tt.make_range {end = 128 : i32, start = 0 : i32} : tensor<128xi32>
+    %q = tt.make_range {end = 256 : i32, start = 0 : i32} : tensor<256xi32>
+    %rows = tt.expand_dims %r {axis = 1 : i32} : tensor<128xi32> -> tensor<128x1xi32>
+    %begins = arith.muli %rows, %width : tensor<128x1xi32>
+    %columns = tt.expand_dims %q {axis = 0 : i32} : tensor<256xi32> -> tensor<1x256xi32>
+    %i = tt.broadcast %begins : tensor<128x1xi32> -> tensor<128x256xi32>
+    %j = tt.broadcast %columns : tensor<1x256xi32> -> tensor<128x256xi32>
+    %place = arith.addi %i, %j : tensor<128x256xi32>
+    %from = tt.splat %x : !tt.ptr<f32> -> tensor<128x256x!tt.ptr<f32>>
+    %source = tt.addptr %from, %place : tensor<128x256x!tt.ptr<f32>>, tensor<128x256xi32>
+    %v = tt.load %source : tensor<128x256x!tt.ptr<f32>>
+    %m = "tt.reduce"(%v) <{axis = 0 : i32}> ({
+    ^bb0(%a: f32, %b: f32):
+      %s = arith.addf %a, %b : f32
+      tt.reduce.return %s : f32
+    }) : (tensor<128x256xf32>) -> tensor<256xf32>
+    %me = tt.expand_dims %m {axis = 0 : i32} : tensor<256xf32> -> tensor<1x256xf32>
+    %mb = tt.broadcast %me : tensor<1x256xf32> -> tensor<128x256xf32>
+    %last = scf.for %step = %c0 to %n step %c1 iter_args(%w = %v) -> (tensor<128x256xf32>) : i32 {
+      %d = arith.subf %w, %mb : tensor<128x256xf32>
+      %far = arith.muli %step, %c256 : i32
+      %base = tt.addptr %y, %far : !tt.ptr<f32>, i32
+      %to = tt.splat %base : !tt.ptr<f32> -> tensor<128x256x!tt.ptr<f32>>
+      %target = tt.addptr %to, %place : tensor<128x256x!tt.ptr<f32>>, tensor<128x256xi32>
+      tt.store %target, %d : tensor<128x256x!tt.ptr<f32>>
+      scf.yield %d : tensor<128x256xf32>
+    }
+    tt.return
+  }
+}
+
+// -----
+
+// From a multiple of 64 on, a step would overwrite what another slice has stored in a later one.
+// CHECK-LABEL: tt.func public @steps_that_meet
+// CHECK:       tt.store %{{.*}} : tensor<128x256x!tt.ptr<f32>>
+module attributes {ttm.num_warps = 1 : i32, ttm.num_stages = 1 : i32} {
+  tt.func public @steps_that_meet(%x: !tt.ptr<f32>, %y: !tt.ptr<f32>, %n: i32) {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %c64 = arith.constant 64 : i32
+    %width = arith.constant dense<256> : tensor<128x1xi32>
+    %r = tt.make_range {end = 128 : i32, start = 0 : i32} : tensor<128xi32>
+    %q = tt.make_range {end = 256 : i32, start = 0 : i32} : tensor<256xi32>
+    %rows = tt.expand_dims %r {axis = 1 : i32} : tensor<128xi32> -> tensor<128x1xi32>
+    %begins = arith.muli %rows, %width : tensor<128x1xi32>
+    %columns = tt.expand_dims %q {axis = 0 : i32} : tensor<256xi32> -> tensor<1x256xi32>
+    %i = tt.broadcast %begins : tensor<128x1xi32> -> tensor<128x256xi32>
+    %j = tt.broadcast %columns : tensor<1x256xi32> -> tensor<128x256xi32>
+    %place = arith.addi %i, %j : tensor<128x256xi32>
+    %from = tt.splat %x : !tt.ptr<f32> -> tensor<128x256x!tt.ptr<f32>>
+    %source = tt.addptr %from, %place : tensor<128x256x!tt.ptr<f32>>, tensor<128x256xi32>
+    %v = tt.load %source : tensor<128x256x!tt.ptr<f32>>
+    %m = "tt.reduce"(%v) <{axis = 0 : i32}> ({
+    ^bb0(%a: f32, %b: f32):
+      %s = arith.addf %a, %b : f32
+      tt.reduce.return %s : f32
+    }) : (tensor<128x256xf32>) -> tensor<256xf32>
+    %me = tt.expand_dims %m {axis = 0 : i32} : tensor<256xf32> -> tensor<1x256xf32>
+    %mb = tt.broadcast %me : tensor<1x256xf32> -> tensor<128x256xf32>
+    %last = scf.for %step = %c0 to %n step %c1 iter_args(%w = %v) -> (tensor<128x256xf32>) : i32 {
+      %d = arith.subf %w, %mb : tensor<128x256xf32>
+      %far = arith.muli %step, %c64 : i32
+      %base = tt.addptr %y, %far : !tt.ptr<f32>, i32
+      %to = tt.splat %base : !tt.ptr<f32> -> tensor<128x256x!tt.ptr<f32>>
+      %target = tt.addptr %to, %place : tensor<128x256x!tt.ptr<f32>>, tensor<128x256xi32>
+      tt.store %target, %d : tensor<128x256x!tt.ptr<f32>>
+      scf.yield %d : tensor<128x256xf32>
+    }
+    tt.return
+  }
+}
