@@ -235,6 +235,11 @@ private:
   /// Whether an access touches the same part of each block of its array that is as long as the
   /// sliced dimension: no other slice touches it.
   bool keepsToItsPlaces(const Access &access);
+  /// Whether an operation runs in several steps of a slice. The slices of another dimension are one
+  /// step: together, they are the operation on the whole tile.
+  bool isRepeated(Operation *op) const;
+  /// Moves what no slice needs behind all slices.
+  void moveBehind();
   /// Whether accesses of two slices may touch the same memory.
   bool mayMeet(const Access &a, const Access &b);
   auto range() { return llvm::make_range(first->getIterator(), std::next(last->getIterator())); }
@@ -301,6 +306,7 @@ bool Slicer::gather() {
     if (isFree)
       op.moveBefore(first);
   }
+  moveBehind();
   return true;
 }
 
@@ -314,6 +320,60 @@ bool Slicer::keepsToItsPlaces(const Access &access) {
            places->fillBlocks(place.tile, place.dim,
                               cast<RankedTensorType>(place.tile.getType()).getShape()[place.dim]);
   });
+}
+
+bool Slicer::isRepeated(Operation *op) const {
+  for (Operation *parent = op->getParentOp(); block->findAncestorOpInBlock(*parent);
+       parent = parent->getParentOp())
+    if (isa<LoopLikeOpInterface>(parent) &&
+        !(isa<scf::ForOp>(parent) && getSlices(cast<scf::ForOp>(parent))))
+      return true;
+  return false;
+}
+
+/// The accesses of an operation, if they and computations are all that it does.
+static bool collectAccesses(Operation *op, tt::FuncOp kernel, SmallVectorImpl<Access> &loads,
+                            SmallVectorImpl<Access> &stores) {
+  return !op->walk([&](Operation *inner) {
+              auto load = dyn_cast<tt::LoadOp>(inner);
+              auto store = dyn_cast<tt::StoreOp>(inner);
+              if (load && !load.getIsVolatile())
+                loads.push_back({inner, load.getPtr(), basesOf(load.getPtr(), kernel)});
+              else if (store)
+                stores.push_back({inner, store.getPtr(), basesOf(store.getPtr(), kernel)});
+              else if (!inner->getNumRegions() && !isMemoryEffectFree(inner))
+                return WalkResult::interrupt();
+              return WalkResult::advance();
+            }).wasInterrupted();
+}
+
+void Slicer::moveBehind() {
+  SmallVector<Operation *> ops = llvm::map_to_vector(range(), [](Operation &op) { return &op; });
+  // What remains behind the operation: its accesses, and whether it does anything else to memory.
+  SmallVector<Access> loads, stores;
+  bool isKnown = true;
+  for (Operation *op : llvm::reverse(ops)) {
+    SmallVector<Access> ownLoads, ownStores;
+    bool isSimple = collectAccesses(op, kernel, ownLoads, ownStores);
+    auto crosses = [&](ArrayRef<Access> own, ArrayRef<Access> others) {
+      return llvm::any_of(own, [&](const Access &a) {
+        return llvm::any_of(others,
+                            [&](const Access &b) { return mayOverlap(a.bases, b.bases, kernel); });
+      });
+    };
+    bool isNeeded = isInvolved(op) ||
+                    llvm::any_of(op->getUsers(), [&](Operation *user) { return isInRange(user); });
+    bool isFree = isSimple && (ownLoads.empty() && ownStores.empty() ? true : isKnown) &&
+                  !crosses(ownLoads, stores) && !crosses(ownStores, stores) &&
+                  !crosses(ownStores, loads);
+    if (!isNeeded && isFree) {
+      op->moveAfter(last);
+      continue;
+    }
+    isKnown &= isSimple;
+    loads.append(ownLoads);
+    stores.append(ownStores);
+  }
 }
 
 bool Slicer::mayMeet(const Access &a, const Access &b) {
@@ -343,15 +403,13 @@ bool Slicer::mayRepeat() {
       }
       auto store = dyn_cast<tt::StoreOp>(inner);
       auto atomic = dyn_cast<tt::AtomicRMWOp>(inner);
-      auto loop = inner->getParentOfType<LoopLikeOpInterface>();
-      bool isRepeated = loop && block->findAncestorOpInBlock(*loop.getOperation());
       bool isSum =
           atomic && atomic.getResult().use_empty() && atomic.getAtomicRmwOp() != tt::RMWOp::XCHG;
       isAllowed &= isTouched(inner) && (store || isSum);
       if (!isAllowed)
         return;
       Value pointers = store ? store.getPtr() : atomic.getPtr();
-      stores.push_back({inner, pointers, basesOf(pointers, kernel), isRepeated, isSum});
+      stores.push_back({inner, pointers, basesOf(pointers, kernel), isRepeated(inner), isSum});
     });
     if (!isAllowed)
       return false;

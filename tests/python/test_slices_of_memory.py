@@ -195,3 +195,62 @@ def test_what_rows_and_columns_have_once(loaded: bool) -> None:
     assert is_sliced(kernel, True)
     expected = (x.astype(np.float32) @ y.T.astype(np.float32)) * np.exp2(g[:, None] - g[None, :])
     np.testing.assert_array_equal(z, np.tril(expected))
+
+
+@triton.jit
+def beside_kernel(x_ptr, a_ptr, y_ptr, z_ptr, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr):
+    """Rows over their sums, and between what they need something else that is loaded and stored."""
+    i, j, k = tl.arange(0, M), tl.arange(0, N), tl.arange(0, K)
+    x = tl.load(x_ptr + i[:, None] * N + j[None, :])
+    sums = tl.sum(x, 1)
+    a = tl.load(a_ptr + k)
+    tl.store(z_ptr + k, a / tl.sum(a, 0))
+    tl.store(y_ptr + i[:, None] * N + j[None, :], x / sums[:, None])
+
+
+@pytest.mark.parametrize("case", ["apart", "z in y", "a in y", "z in x"])
+def test_what_stands_between_the_slices(case: str) -> None:
+    m, n, k = 128, 256, 16
+    rng = np.random.default_rng(27)
+    x = np.ascontiguousarray(columns_of_a_power(rng, n, m).T)
+    a, y, z = np.full(k, 4, np.float32), np.full((m, n), 8, np.float32), np.zeros(k, np.float32)
+    right, before = x / 1024, x.copy()
+    if case == "z in y":
+        z = y  # its first numbers are overwritten by the rows
+    elif case == "a in y":
+        a = y
+    elif case == "z in x":
+        z = x
+    kernel = beside_kernel[(1,)](x, a, y, z, M=m, N=n, K=k, num_warps=2)
+    # The rows of x are all there before z is stored, behind the slices.
+    assert is_sliced(kernel, case in ("apart", "z in x"))
+    np.testing.assert_array_equal(y, right)
+    if z is not y:
+        np.testing.assert_array_equal(z.reshape(-1)[:k], np.full(k, 1 / k, np.float32))
+    if z is x:
+        np.testing.assert_array_equal(x.reshape(-1)[k:], before.reshape(-1)[k:])
+
+
+@triton.jit
+def both_kernel(x_ptr, a_ptr, b_ptr, y_ptr, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr):
+    """Products of a rest of rows, first the columns and then the rows in slices."""
+    i, j, k = tl.arange(0, M), tl.arange(0, N), tl.arange(0, K)
+    x = tl.load(x_ptr + i[:, None] * K + k[None, :])
+    x = x * (1 / tl.sum(x, 1))[:, None]
+    a = tl.load(a_ptr + k[:, None] * K + k[None, :])
+    p = tl.dot(x, a)
+    b = tl.load(b_ptr + k[:, None] * N + j[None, :])
+    tl.store(y_ptr + i[:, None] * N + j[None, :], tl.dot(p, b))
+
+
+@pytest.mark.parametrize(("m", "n"), [(128, 128), (64, 256), (256, 64)])
+def test_slices_of_rows_and_columns(m: int, n: int) -> None:
+    k = 32
+    rng = np.random.default_rng(28)
+    x = rng.integers(1, 4, (m, k)).astype(np.float32)
+    x[:, 0] += 256 - x.sum(1)
+    a, b = (rng.integers(-3, 4, shape).astype(np.float32) for shape in ((k, k), (k, n)))
+    y = np.full((m, n), np.nan, np.float32)
+    kernel = both_kernel[(1,)](x, a, b, y, M=m, N=n, K=k, num_warps=1)
+    assert is_sliced(kernel, True)
+    np.testing.assert_array_equal(y, x / 256 @ a @ b)
