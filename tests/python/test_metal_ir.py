@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import subprocess
 import sys
 from pathlib import Path
 
@@ -206,3 +208,30 @@ def test_vectors_are_read_whole_where_a_launch_aligns_them(tmp_path: Path) -> No
         assert text.count(f"{way}.b16") == 4
     # The scalars of the launch are followed by nothing that could be read with them.
     assert text.count("ld.param.b32") == 4
+
+
+ATOMICS = (
+    HEAD
+    + """kernel void add(device atomic_float *y [[buffer(0)]], device const float *x [[buffer(1)]],
+    device float *z [[buffer(2)]], uint i [[thread_position_in_grid]]) {
+  z[i] = 2.0f * atomic_fetch_add_explicit(y + i % 8, x[i], memory_order_relaxed);
+  atomic_fetch_sub_explicit(y + 8, x[i], memory_order_relaxed);
+}
+"""
+)
+
+
+def test_atomics_of_floats_are_measured_as_those_of_integers(tmp_path: Path) -> None:
+    """Mesa's SPIR-V has none of floats. On NVIDIA's GPUs, where the code runs, they stay what they are."""
+    path = tmp_path / "add.metal"
+    path.write_text(ATOMICS)
+    lower(path, path.with_suffix(".spv"))
+    code = {}
+    for target in ("spirv", "nvptx"):
+        out = path.with_suffix(f".{target}")
+        command = [front_end(), f"--target={target}", "--emit=ir", path, "-o", out]
+        subprocess.run(command, check=True, capture_output=True)
+        code[target] = out.read_text()
+    assert len(re.findall(r"atomicrmw add ptr.* i32", code["spirv"])) == 2
+    assert "atomicrmw f" not in code["spirv"]
+    assert len(re.findall(r"atomicrmw f(add|sub) ptr.* float", code["nvptx"])) == 2

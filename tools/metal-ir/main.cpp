@@ -257,6 +257,8 @@ Error run() {
   if (Error failed = gpu::lowerBuiltins(*entry, *gpu, bytes))
     return failed;
   gpu::tidyArithmetic(*entry, *gpu, !(*text)->getBuffer().contains("fp contract(off)"));
+  if (target == TargetKind::Spirv)
+    gpu::standInForFloatAtomics(*entry);
   std::string broken;
   raw_string_ostream stream(broken);
   if (verifyModule(module, &stream))
