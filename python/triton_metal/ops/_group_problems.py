@@ -84,20 +84,26 @@ def _few_rows(mode: str, bits: int, transposed: bool) -> Calls:
     return calls
 
 
-def _convolutions(inputs: tuple[int, ...], filters: bool) -> Calls:
+def _convolutions(inputs: tuple[int, ...]) -> Calls:
     def calls(dtype: str) -> Iterator[Callable[[], Any]]:
         for outputs in (32, 64):
             for n, taps in ((n, taps) for n in inputs for taps in (1, 3)):
                 x, w = _zeros(dtype, 1, 24, 24, n), _zeros(dtype, outputs, taps, taps, n)
-                if filters:
-                    dy = _zeros(dtype, 1, 24, 24, outputs)
-                    how = ([1, 1], [taps // 2] * 2, [1, 1], 1, False, True)
-                    shape = [outputs, taps, taps, n]
-                    yield lambda x=x, dy=dy, shape=shape, how=how: FILTER_GRADIENT(
-                        x, dy, shape, *how
-                    )
-                else:
-                    yield lambda x=x, w=w: convolutions.conv2d(x, w)
+                yield lambda x=x, w=w: convolutions.conv2d(x, w)
+
+    return calls
+
+
+def _filter_gradients(inputs: tuple[int, ...]) -> Calls:
+    """Steps go over pixels, of few and of many."""
+
+    def calls(dtype: str) -> Iterator[Callable[[], Any]]:
+        for outputs, side in ((outputs, side) for outputs in (16, 32, 64) for side in (8, 24)):
+            for n, taps in ((n, taps) for n in inputs for taps in (1, 3)):
+                x, dy = _zeros(dtype, 1, side, side, n), _zeros(dtype, 1, side, side, outputs)
+                how = ([1, 1], [taps // 2] * 2, [1, 1], 1, False, True)
+                shape = [outputs, taps, taps, n]
+                yield lambda x=x, dy=dy, shape=shape, how=how: FILTER_GRADIENT(x, dy, shape, *how)
 
     return calls
 
@@ -352,12 +358,12 @@ PROBLEMS: Mapping[str, Calls] = {
     "word_vector_kernel mxfp44": _few_rows("mxfp4", 4, True),
     "byte_vector_kernel affine8": _few_rows("affine", 8, True),
     "byte_vector_kernel mxfp88": _few_rows("mxfp8", 8, True),
-    "convolution_kernel tile8": _convolutions((8,), False),
-    "convolution_kernel tile16": _convolutions((16, 48), False),
-    "convolution_kernel tile32": _convolutions((32, 64), False),
-    "convolution_kernel flat": _convolutions((3,), False),
-    "filter_gradient_kernel tile": _convolutions((32, 64), True),
-    "filter_gradient_kernel flat": _convolutions((3,), True),
+    "convolution_kernel tile8": _convolutions((8,)),
+    "convolution_kernel tile16": _convolutions((16, 48)),
+    "convolution_kernel tile32": _convolutions((32, 64)),
+    "convolution_kernel flat": _convolutions((3,)),
+    "filter_gradient_kernel tile": _filter_gradients((16, 32, 64)),
+    "filter_gradient_kernel flat": _filter_gradients((3,)),
     "attention_kernel 32": _attention(32),
     "attention_kernel 64": _attention(64),
     "attention_kernel 64+": _attention(96),

@@ -411,7 +411,7 @@ class Groups(Family):
 
     def best(self, chip: Chip, kind: str, sizes: tuple[int, ...]) -> Config:
         """The choice for a launch on a chip; (0,) for the launch's own, which stands unless another is better."""
-        if sizes[0] >= MANY * chip.cores:
+        if sizes[0] >= MANY * chip.cores and kind.split()[0] not in PRODUCTS:
             return (0,)
         key = (chip.name, chip.cores, kind, sizes)
         known = self._kept.get(key)
