@@ -86,9 +86,9 @@ def _few_rows(mode: str, bits: int, transposed: bool) -> Calls:
 
 def _convolutions(inputs: tuple[int, ...]) -> Calls:
     def calls(dtype: str) -> Iterator[Callable[[], Any]]:
-        for outputs in (32, 64):
+        for outputs, side in ((outputs, side) for outputs in (16, 32, 64) for side in (10, 24)):
             for n, taps in ((n, taps) for n in inputs for taps in (1, 3)):
-                x, w = _zeros(dtype, 1, 24, 24, n), _zeros(dtype, outputs, taps, taps, n)
+                x, w = _zeros(dtype, 1, side, side, n), _zeros(dtype, outputs, taps, taps, n)
                 yield lambda x=x, w=w: convolutions.conv2d(x, w)
 
     return calls
@@ -110,7 +110,7 @@ def _filter_gradients(inputs: tuple[int, ...]) -> Calls:
 
 def _attention(width: int) -> Calls:
     def calls(dtype: str) -> Iterator[Callable[[], Any]]:
-        for keys in (64, 256):
+        for keys in (33, 64, 256):
             q, k = _zeros(dtype, 1, 1, 64, width), _zeros(dtype, 1, 1, keys, width)
             yield lambda q=q, k=k: attentions.attention(q, k, k)
 

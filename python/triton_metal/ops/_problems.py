@@ -38,18 +38,28 @@ def operand(rows: int, columns: int, way: str, dtype: str, ragged: bool = False)
 def _matmul(kind: str, config: Config, steps: int) -> Problem:
     dtype, ways, *more = kind.split()
     block_m, block_n, block_k, _ = config
-    # The first of several tiles is a whole one.
-    odd = 3 if "ragged" in more else 0
-    m, n, k = 2 * block_m + odd, 2 * block_n + odd, steps * block_k - odd
+    ragged_a, ragged_b = ("ragged" in more and more[-1] != other for other in "ba")
+    # The first of several tiles is a whole one. The side along which a ragged operand lies is no multiple of 16.
+    odd_m, odd_k, odd_n = (
+        3 * any(ragged and way == own for ragged, way, own in sides)
+        for sides in (
+            [(ragged_a, ways[0], "t")],
+            [(ragged_a, ways[0], "n"), (ragged_b, ways[1], "t")],
+            [(ragged_b, ways[1], "n")],
+        )
+    )
+    if more == ["ragged"]:
+        odd_m = odd_k = odd_n = 3
+    m, n, k = 2 * block_m + odd_m, 2 * block_n + odd_n, steps * block_k - odd_k
     if dtype == "float8":
-        x, w = operand(m, k, "n", "uint8", bool(odd)), operand(n, k, "n", "uint8", bool(odd))
+        x, w = operand(m, k, "n", "uint8", ragged_a), operand(n, k, "n", "uint8", ragged_b)
         forms = {"a_format": "e4m3", "b_format": "e4m3"}
         return (
             "matmul_kernel",
             (*config, 1),
             lambda: scaled_matmuls.scaled_matmul(x, w, split_k=1, **forms),
         )
-    a, b = operand(m, k, ways[0], dtype, bool(odd)), operand(k, n, ways[1], dtype, bool(odd))
+    a, b = operand(m, k, ways[0], dtype, ragged_a), operand(k, n, ways[1], dtype, ragged_b)
     precision = "tf32" if "tensor" in more and dtype == "float32" else None
     return (
         "matmul_kernel",

@@ -9,7 +9,7 @@ from typing import Any
 
 from ..cost.chips import chip
 from ..cost.model import Sums, groups_in_flight
-from ._choices import MOST_REGISTERS, Config, Entry, Launch
+from ._choices import Config, Entry, Launch
 from ._family import Candidate, Family, cdiv, parts_up_to
 
 
@@ -68,11 +68,15 @@ _TILES = (
 )  # fmt: skip
 
 
+#: Which operands' rows (columns) do not begin at multiples of 16 numbers: none, b's, a's, or both.
+_RAGGED = ("", " ragged b", " ragged a", " ragged")
+
+
 class MatrixProducts(Family):
     """Matrix products of numbers of all dtypes.
 
     A kind is the dtype that is multiplied ("float8" for two operands of bytes, which become float16), how both operands lie ("n" along their rows, "t" along their columns), "ragged" if
-    their rows (columns) do not begin at multiples of 16 numbers, and "tensor" on tensor operations. Sizes are
+    their rows (columns) do not begin at multiples of 16 numbers, "ragged a" or "ragged b" if those of one do not, and "tensor" on tensor operations. Sizes are
     M, N, K, matrices, the bytes of a number of each operand and of the result, and the parts of K, 0 where these are chosen.
     """
 
@@ -84,7 +88,6 @@ class MatrixProducts(Family):
 
     def __init__(self) -> None:
         super().__init__()
-        self._mixed: dict[str, Sequence[Entry]] = {}
         self._pairs: dict[str, Any] = {}
 
     def kinds(self) -> Sequence[str]:
@@ -93,32 +96,20 @@ class MatrixProducts(Family):
             for dtype in ("float16", "bfloat16", "float32", "int8")
             for a in "nt"
             for b in "nt"
-            for ragged in ("", " ragged")
+            for ragged in _RAGGED
         ]
-        plain += ["float8 nt", "float8 nt ragged"]
+        plain += [f"float8 nt{ragged}" for ragged in _RAGGED]
         return [*plain, *(f"{kind} tensor" for kind in plain if "ragged" not in kind)]
 
     def kind(self, dtype: str, a: str, b: str, ragged: tuple[bool, bool], tensor: bool) -> str:
-        """The kind of these operands; ``ragged`` says which are. The table has those of both or none, "ragged a" follows from these.
+        """The kind of these operands; ``ragged`` says which are.
 
         Bytes that become float16 are "float8" where both lie along K, as a linear layer's do, else as float16.
         """
         if dtype == "float8" and a + b != "nt":
             dtype = "float16"
-        suffix = ("", " ragged b", " ragged a", " ragged")[2 * ragged[0] + ragged[1]]
+        suffix = _RAGGED[2 * ragged[0] + ragged[1]]
         return f"{dtype} {a}{b}" + (" tensor" if tensor else suffix)
-
-    def entries(self, kind: str) -> Sequence[Entry]:
-        """With one ragged operand, that one's share of the difference of two and none."""
-        if kind[-2:] not in (" a", " b"):
-            return super().entries(kind)
-        if kind not in self._mixed:
-            even, ragged = self._pair(kind)
-            every = [
-                _between(even[each], ragged[each], kind[-1]) for each in even if each in ragged
-            ]
-            self._mixed[kind] = [each for each in every if each.registers <= MOST_REGISTERS]
-        return self._mixed[kind]
 
     def _pair(self, kind: str) -> tuple[dict[Config, Entry], dict[Config, Entry]]:
         """The entries of even and of ragged operands of this kind."""
@@ -209,6 +200,10 @@ class MatrixProducts(Family):
                 yield Candidate((*entry.config, wanted), order, tuple(launches), exact)
 
 
+#: The bytes that a SIMD-group accesses at once where each lane has 16.
+_ACCESS = 512
+
+
 def lines_near(rows: int, inside: float, length: float, aligned: bool) -> tuple[float, float]:
     """The lines of ``rows`` rows of a tile, ``inside`` bytes of each: as they were counted, and where a matrix has rows of ``length``
     bytes, which share lines or begin within them. Rows that are not ``aligned`` were counted as such.
@@ -220,7 +215,23 @@ def lines_near(rows: int, inside: float, length: float, aligned: bool) -> tuple[
         return counted, counted
     # Rows begin at multiples of so many bytes within a line.
     step = math.gcd(int(length), 128)
-    return counted, rows * max(1.0, (inside + 128 - step) / 128)
+    each = max(1.0, (inside + 128 - step) / 128)
+    # One access has several rows, which share lines if they are short.
+    together = min(rows, max(1, int(_ACCESS // max(inside, 1.0))))
+    step = math.gcd(together * int(length), 128)
+    span = math.ceil(((together - 1) * length + inside) / step) * step
+    return counted, rows * min(each, (span + 128 - step) / 128 / together)
+
+
+def _lines_of_tiles(rows: int, inside: float, length: float, aligned: bool) -> tuple[float, float]:
+    """As `lines_near`, of the mean of the tiles along a row, of which the last one may have less."""
+    counted, found = lines_near(rows, inside, length, aligned)
+    rest = length % inside
+    if length < 128 or not rest:
+        return counted, found
+    tiles = math.ceil(length / inside)
+    last = lines_near(rows, rest, length, aligned)[1]
+    return counted, ((tiles - 1) * found + last) / tiles
 
 
 def _near(ways: str, sizes: tuple[int, ...], config: Config) -> tuple[float, float]:
@@ -230,21 +241,20 @@ def _near(ways: str, sizes: tuple[int, ...], config: Config) -> tuple[float, flo
     m, n, k, _, a_bytes, b_bytes, out_bytes, _ = sizes
     block_m, block_n, block_k, _ = config
     rows_there, columns_there = share_there(m, block_m), share_there(n, block_n)
+    steps_there = share_there(k, block_k)
     near = far = 0.0
-    for way, rows, columns, size, row, column, there, inside_there in (
-        (ways[0], block_m, block_k, a_bytes, m, k, rows_there, 1.0),
-        (ways[1], block_k, block_n, b_bytes, k, n, 1.0, columns_there),
+    for way, rows, columns, size, row, column, there, turned_there in (
+        (ways[0], block_m, block_k, a_bytes, m, k, rows_there, steps_there),
+        (ways[1], block_k, block_n, b_bytes, k, n, steps_there, columns_there),
     ):
         length = column
         if way == "t":
-            rows, columns, length, there, inside_there = columns, rows, row, inside_there, there
-        counted, found = lines_near(rows, columns * size, length * size, length % 16 == 0)
+            rows, columns, length, there = columns, rows, row, turned_there
+        counted, found = _lines_of_tiles(rows, columns * size, length * size, length % 16 == 0)
         far += counted
-        # A row of which a part is there has its first line.
-        near += found * there * max(inside_there, min(1.0, 128 / (columns * size)))
-    counted, found = lines_near(block_m, block_n * out_bytes, n * out_bytes, n % 16 == 0)
-    found *= rows_there * max(columns_there, min(1.0, 128 / (block_n * out_bytes)))
-    return found / counted, near / far
+        near += found * there
+    counted, found = _lines_of_tiles(block_m, block_n * out_bytes, n * out_bytes, n % 16 == 0)
+    return found * rows_there / counted, near / far
 
 
 def share_there(size: int, block: int) -> float:
@@ -264,12 +274,6 @@ def between(first: Entry, second: Entry, share: float) -> Entry:
         once=Sums(*map(mean, first.once, second.once)),
         step=Sums(*map(mean, first.step, second.step)),
     )
-
-
-def _between(even: Entry, ragged: Entry, side: str) -> Entry:
-    """The entry of operands of which one is ragged: its share of what is loaded."""
-    block_m, block_n, *_ = even.config
-    return between(even, ragged, (block_m if side == "a" else block_n) / (block_m + block_n))
 
 
 def parts_with_work(k: int, block_k: int, parts: int) -> int:
