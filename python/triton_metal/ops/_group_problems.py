@@ -84,6 +84,16 @@ def _few_rows(mode: str, bits: int, transposed: bool) -> Calls:
     return calls
 
 
+def _merges(keys: str) -> Calls:
+    """Rows that are sorted in blocks of 2048 and of 4096, whatever the dtype of the question."""
+
+    def calls(_: str) -> Iterator[Callable[[], Any]]:
+        for length in (5000, 8192):
+            yield lambda x=_zeros(keys, 16, length): sorts.sort(x, 1)
+
+    return calls
+
+
 def _convolutions(inputs: tuple[int, ...]) -> Calls:
     def calls(dtype: str) -> Iterator[Callable[[], Any]]:
         for outputs, side in ((outputs, side) for outputs in (16, 32, 64) for side in (10, 24)):
@@ -343,7 +353,9 @@ PROBLEMS: Mapping[str, Calls] = {
     **_either("scan_kernel walk", _cumsum, (4112, 8192, 12_000), (4101, 8190, 12_001)),
     "scan_kernel totals": _totals(False),
     "scan_kernel totals ragged": _totals(True),
-    "sort_kernel": _rows(lambda x: sorts.sort(x, 1), 32, 128, 512, 2048),
+    "sort_kernel": _rows(lambda x: sorts.sort(x, 1), 32, 128, 256, 512, 1024, 2048, 4096),
+    "merge_kernel uint16": _merges("float16"),
+    "merge_kernel uint32": _merges("float32"),
     "sort_kernel some": _both(
         _rows(lambda x: sorts.topk(x, 8, axis=1), 64, 512, 2048),
         _rows(lambda x: sorts.topk(x, 32, axis=1), 512),

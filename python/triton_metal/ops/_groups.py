@@ -160,6 +160,12 @@ def _sorted(arguments: Arguments, grid: Sequence[int]) -> Seen:
     return Seen(_name(x) + " some" * some, tile, stages + (kept + 1) * some, _bytes(x))
 
 
+def _merged(arguments: Arguments, grid: Sequence[int]) -> Seen:
+    """Steps are the stages of a bitonic merge."""
+    keys, block = arguments["keys_ptr"], arguments["BLOCK"]
+    return Seen(_name(keys), block, block.bit_length() - 1, _bytes(keys))
+
+
 def _taken(arguments: Arguments, grid: Sequence[int]) -> Seen:
     x = arguments["x_ptr"]
     tile = arguments["BLOCK"] * arguments["ROWS"]
@@ -286,6 +292,7 @@ KERNELS: Mapping[str, tuple[Reader, tuple[str, ...]]] = {
     "place_kernel": (_reduced, _reductions(256, "")),
     "scan_kernel": (_scanned, _both(*_with(*_SCANS))),
     "sort_kernel": (_sorted, (*DTYPES, *_with("some"))),
+    "merge_kernel": (_merged, ("uint16", "uint32")),
     "take_kernel": (_taken, _with("False even", "False ragged")),
     "vector_along_rows_kernel": (_vector, _with("even", "ragged")),
     "vector_along_columns_kernel": (_vector, _with("even", "ragged")),
