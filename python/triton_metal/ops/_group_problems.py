@@ -88,8 +88,8 @@ def _merges(keys: str) -> Calls:
     """Rows that are sorted in blocks of 2048 and of 4096, whatever the dtype of the question."""
 
     def calls(_: str) -> Iterator[Callable[[], Any]]:
-        for length in (5000, 8192):
-            yield lambda x=_zeros(keys, 16, length): sorts.sort(x, 1)
+        for x in (_zeros(keys, 16, length) for length in (5000, 8192)):
+            yield lambda x=x: sorts.sort(x, 1)
 
     return calls
 
