@@ -105,8 +105,8 @@ void shareProducts(llvm::Function &kernel);
 /// elements where they are not.
 void versionUnaligned(llvm::Function &kernel);
 
-/// Has atomics of integers stand in for those of floats: Mesa's SPIR-V has none. The code is measured
-/// and never runs, and each is one instruction on the same operands.
+/// Has atomics of integers stand in for those of floats: Mesa's SPIR-V has none. The code is
+/// measured and never runs, and each is one instruction on the same operands.
 void standInForFloatAtomics(llvm::Function &kernel);
 
 /// Computes with bfloats in float. The type itself remains for memory and moves.
