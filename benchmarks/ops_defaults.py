@@ -37,7 +37,7 @@ CHIPS = ("M1", "M2 Ultra", "M3 Max", "M4 Pro", "M5 Max")
 MOST_NEAR = 4
 #: Instructions of lanes after which no further program is counted, and where programs differ: the first ones of causal attention see
 #: few keys, and say nothing of the last.
-ENOUGH, ENOUGH_OF_DIFFERENT = 500_000, 1 << 30
+ENOUGH, ENOUGH_OF_DIFFERENT = 500_000, 1 << 33
 #: The SIMD-groups that are tried, times the default's.
 WARPS = (0.25, 0.5, 2, 4, 8)
 #: Tables and rules are made with shapes of even seeds; those of odd ones are held out.
@@ -71,7 +71,8 @@ def sampled(call: Callable[[], Any]) -> list[Work]:
         differ = bool(before) and abs(mean - before) > 0.02 * mean
         enough = ENOUGH_OF_DIFFERENT if differ else ENOUGH
         whole = all(work.programs == programs for work, programs in found)
-        if whole or (lanes * 4 > enough and (before or lanes > enough)):
+        # The first program alone does not say whether programs differ.
+        if whole or (before and lanes * 4 > enough):
             return [scaled(work, programs) for work, programs in found]
         before, most = mean, most * 4
 
