@@ -24,6 +24,7 @@ from . import (
 )
 from ._choices import forced
 from ._convolving import FILTER_GRADIENT
+from ._groups import SORTED
 from ._problems import numpy_dtype
 
 Call = Callable[[np.ndarray], Any]
@@ -80,6 +81,17 @@ def _few_rows(mode: str, bits: int, transposed: bool) -> Calls:
             yield lambda x=x, w=w, s=scales, b=biases, how=how: quantized.quantized_matmul(
                 x, w, s, b, **how
             )
+
+    return calls
+
+
+def _sorts(block: int) -> Calls:
+    """Rows of a length: programs have some short ones each, and one or a few where there are no more."""
+
+    def calls(dtype: str) -> Iterator[Callable[[], Any]]:
+        for count in (64, 4, 1) if block < 512 else (64,):
+            x = _zeros(dtype, count, block)
+            yield lambda x=x: sorts.sort(x, 1)
 
     return calls
 
@@ -353,7 +365,7 @@ PROBLEMS: Mapping[str, Calls] = {
     **_either("scan_kernel walk", _cumsum, (4112, 8192, 12_000), (4101, 8190, 12_001)),
     "scan_kernel totals": _totals(False),
     "scan_kernel totals ragged": _totals(True),
-    "sort_kernel": _rows(lambda x: sorts.sort(x, 1), 32, 128, 256, 512, 1024, 2048, 4096),
+    **{f"sort_kernel {block}": _sorts(block) for block in SORTED},
     "merge_kernel uint16": _merges("float16"),
     "merge_kernel uint32": _merges("float32"),
     "sort_kernel some": _both(

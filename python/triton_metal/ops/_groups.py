@@ -149,15 +149,18 @@ def _column_sums(arguments: Arguments, grid: Sequence[int]) -> Seen:
 
 
 def _sorted(arguments: Arguments, grid: Sequence[int]) -> Seen:
-    """Steps are the stages of a sorting network; where a part is kept, that is sorted, and each half of the others merged into it."""
-    x = arguments["x_ptr"]
+    """Steps are the stages of a sorting network; where a part is kept, that is sorted, and each half of the others merged into it.
+
+    Which stages cross lanes and SIMD-groups depends on the block: each has a kind of its own.
+    """
+    x, block = arguments["x_ptr"], arguments["BLOCK"]
     if x is None:
         return NONE
     kept = arguments["KEPT"].bit_length() - 1
     stages = kept * (kept + 1) // 2
-    some = arguments["KEPT"] < arguments["BLOCK"]
-    tile = arguments["BLOCK"] * arguments["ROWS"]
-    return Seen(_name(x) + " some" * some, tile, stages + (kept + 1) * some, _bytes(x))
+    some = arguments["KEPT"] < block
+    kind = f"{_name(x)} {'some' if some else max(block, SORTED[0])}"
+    return Seen(kind, block * arguments["ROWS"], stages + (kept + 1) * some, _bytes(x))
 
 
 def _merged(arguments: Arguments, grid: Sequence[int]) -> Seen:
@@ -267,6 +270,8 @@ def _reductions(held: int, *joins: str) -> tuple[str, ...]:
     return tuple(kind for kind in every if held > 256 or not kind.endswith(" many"))
 
 
+#: The blocks that are sorted.
+SORTED = tuple(1 << i for i in range(5, 13))
 _CENTRED = tuple(f"{end} rows{form}" for end in ("var", "log") for form in _ROWS)
 _SCANS = (*(f"one{form}" for form in _ROWS), "walk", "totals")
 #: The kernels with a table: how their launches are read, and which kinds the table has.
@@ -291,7 +296,7 @@ KERNELS: Mapping[str, tuple[Reader, tuple[str, ...]]] = {
     "centred_kernel": (_centred, _both(*_with(*_CENTRED))),
     "place_kernel": (_reduced, _reductions(256, "")),
     "scan_kernel": (_scanned, _both(*_with(*_SCANS))),
-    "sort_kernel": (_sorted, (*DTYPES, *_with("some"))),
+    "sort_kernel": (_sorted, _with(*SORTED, "some")),
     "merge_kernel": (_merged, ("uint16", "uint32")),
     "take_kernel": (_taken, _with("False even", "False ragged")),
     "vector_along_rows_kernel": (_vector, _with("even", "ragged")),
