@@ -145,9 +145,8 @@ bool mayOverlap(const Bases &a, const Bases &b, tt::FuncOp kernel) {
   return false;
 }
 
-/// An operation that reads or writes a tile of memory.
+/// A load, a store or a sum in memory.
 struct Access {
-  Operation *op;
   Value pointers;
   Bases bases;
   /// Runs in several steps of a slice.
@@ -155,7 +154,7 @@ struct Access {
   bool isSum = false;
 };
 
-/// What a byte in front of an array's begin cannot tell: a pointer argument is a multiple of it.
+/// Of an array's begin, while only places relative to it are asked for.
 constexpr int64_t kBaseDivisibility = int64_t(1) << 20;
 
 /// Tells how pointers lie relative to the begins of the kernel's arrays.
@@ -171,6 +170,11 @@ public:
         kernel.setArgAttr(i, name, builder.getI32IntegerAttr(kBaseDivisibility));
     }
     axes.emplace(kernel);
+    // What a program says of addresses is not relative to anything.
+    kernel.walk([&](Operation *op) {
+      isKnown &= llvm::none_of(op->getResults(), isPointer) ||
+                 !(op->hasAttr(name) || op->hasAttr(tt::testedDivisibilityAttrName));
+    });
     for (auto [i, attr] : llvm::enumerate(before)) {
       if (attr)
         kernel.setArgAttr(i, name, attr);
@@ -183,10 +187,10 @@ public:
   /// of its size, wherever the pointers are.
   bool fillBlocks(Value pointers, unsigned dim, int64_t size) const {
     AxisInfo info = axes->get(pointers);
-    return llvm::all_of(info.needs, isAlwaysMet) && llvm::isPowerOf2_64(size) &&
-           info.contiguity[dim] >= size &&
-           info.divisibilityOf(dim, size, getElementBytes(pointers.getType())) >=
-               size * getElementBytes(pointers.getType());
+    int64_t bytes = getElementBytes(pointers.getType());
+    return isKnown && llvm::all_of(info.needs, isAlwaysMet) && llvm::isPowerOf2_64(size) &&
+           info.contiguity[dim] % size == 0 &&
+           info.divisibilityOf(dim, size, bytes) % (size * bytes) == 0;
   }
 
 private:
@@ -197,6 +201,7 @@ private:
   }
 
   std::optional<AxisInfoAnalysis> axes;
+  bool isKnown = true;
 };
 
 //===----------------------------------------------------------------------===//
@@ -338,9 +343,9 @@ static bool collectAccesses(Operation *op, tt::FuncOp kernel, SmallVectorImpl<Ac
               auto load = dyn_cast<tt::LoadOp>(inner);
               auto store = dyn_cast<tt::StoreOp>(inner);
               if (load && !load.getIsVolatile())
-                loads.push_back({inner, load.getPtr(), basesOf(load.getPtr(), kernel)});
+                loads.push_back({load.getPtr(), basesOf(load.getPtr(), kernel)});
               else if (store)
-                stores.push_back({inner, store.getPtr(), basesOf(store.getPtr(), kernel)});
+                stores.push_back({store.getPtr(), basesOf(store.getPtr(), kernel)});
               else if (!inner->getNumRegions() && !isMemoryEffectFree(inner))
                 return WalkResult::interrupt();
               return WalkResult::advance();
@@ -363,7 +368,7 @@ void Slicer::moveBehind() {
     };
     bool isNeeded = isInvolved(op) ||
                     llvm::any_of(op->getUsers(), [&](Operation *user) { return isInRange(user); });
-    bool isFree = isSimple && (ownLoads.empty() && ownStores.empty() ? true : isKnown) &&
+    bool isFree = isSimple && (isKnown || (ownLoads.empty() && ownStores.empty())) &&
                   !crosses(ownLoads, stores) && !crosses(ownStores, stores) &&
                   !crosses(ownStores, loads);
     if (!isNeeded && isFree) {
@@ -398,7 +403,7 @@ bool Slicer::mayRepeat() {
       if (inner->getNumRegions() || isMemoryEffectFree(inner) || isa<ttg::BarrierOp>(inner))
         return;
       if (auto load = dyn_cast<tt::LoadOp>(inner); load && !load.getIsVolatile()) {
-        loads.push_back({inner, load.getPtr(), basesOf(load.getPtr(), kernel)});
+        loads.push_back({load.getPtr(), basesOf(load.getPtr(), kernel)});
         return;
       }
       auto store = dyn_cast<tt::StoreOp>(inner);
@@ -409,7 +414,7 @@ bool Slicer::mayRepeat() {
       if (!isAllowed)
         return;
       Value pointers = store ? store.getPtr() : atomic.getPtr();
-      stores.push_back({inner, pointers, basesOf(pointers, kernel), isRepeated(inner), isSum});
+      stores.push_back({pointers, basesOf(pointers, kernel), isRepeated(inner), isSum});
     });
     if (!isAllowed)
       return false;

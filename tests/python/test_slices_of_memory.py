@@ -254,3 +254,23 @@ def test_slices_of_rows_and_columns(m: int, n: int) -> None:
     kernel = both_kernel[(1,)](x, a, b, y, M=m, N=n, K=k, num_warps=1)
     assert is_sliced(kernel, True)
     np.testing.assert_array_equal(y, x / 256 @ a @ b)
+
+
+@triton.jit
+def hinted_kernel(x_ptr, y_ptr, M: tl.constexpr, N: tl.constexpr, HINT: tl.constexpr):
+    """Columns over their sums in place, of which the program says that their addresses are multiples."""
+    i, j = tl.arange(0, M), tl.arange(0, N)
+    pointers = x_ptr + i[:, None] * N + j[None, :]
+    if HINT:
+        pointers = tl.multiple_of(pointers, (1, HINT))
+    x = tl.load(pointers)
+    tl.store(pointers, x / tl.sum(x, 0)[None, :])
+
+
+@pytest.mark.parametrize("hint", [0, 4])
+def test_what_a_program_says_of_addresses_is_not_taken_for_places(hint: int) -> None:
+    x = columns_of_a_power(np.random.default_rng(29), 256, 128)
+    right = x / 1024
+    kernel = hinted_kernel[(1,)](x, x, M=256, N=128, HINT=hint, num_warps=2)
+    assert is_sliced(kernel, not hint)
+    np.testing.assert_array_equal(x, right)
