@@ -59,26 +59,28 @@ struct Operand {
   }
 };
 
-/// An operand in threadgroup memory, for a later dot of the block that takes the same.
-struct StagedOperand {
+/// A tile of threadgroup memory that has an operand.
+struct OperandTile {
   Value source;
   bool isTurned;
   Value tile;
-  /// The last group of dots that the tile is there for.
-  size_t lastGroup;
 
   int64_t getBytes() const { return cast<TileType>(tile.getType()).getBytes(); }
+  bool has(const Operand &operand, TileType type) const {
+    return source == operand.source && isTurned == operand.isTurned && tile.getType() == type;
+  }
 };
 
-/// An operand that stays in threadgroup memory over loops that do not change it.
-struct InvariantOperand {
-  Value source;
-  bool isTurned;
-  Value tile;
+/// A tile for a later dot of the block that takes the same operand.
+struct StagedOperand : OperandTile {
+  /// The last group of dots that the tile is there for.
+  size_t lastGroup;
+};
+
+/// A tile that stays over loops which do not change the operand.
+struct InvariantOperand : OperandTile {
   /// Loops of one block, in their order: the tile is there from the first one to the last one.
   SmallVector<Operation *, 2> loops;
-
-  int64_t getBytes() const { return cast<TileType>(tile.getType()).getBytes(); }
 };
 
 /// The parts of a dot whose operands are in threadgroup memory at a time.
@@ -274,10 +276,8 @@ bool DotLowering::canJoin(ArrayRef<const Operand *> stored, int64_t bytes) {
 }
 
 StagedOperand *DotLowering::findStaged(const Operand &operand, TileType type, int64_t bytes) {
-  StagedOperand *found = llvm::find_if(staged, [&](const StagedOperand &each) {
-    return each.source == operand.source && each.isTurned == operand.isTurned &&
-           each.tile.getType() == type;
-  });
+  StagedOperand *found =
+      llvm::find_if(staged, [&](const StagedOperand &each) { return each.has(operand, type); });
   if (operand.inRegisters || found == staged.end())
     return nullptr;
   int64_t before = bytes, with = bytes;
@@ -307,8 +307,7 @@ Value DotLowering::stageInvariant(const Operand &operand, TileType type) {
   // Dots between the loops were placed without the tile.
   auto hasTile = [&](const InvariantOperand &each) {
     Operation *last = each.loops.back();
-    return each.source == operand.source && each.isTurned == operand.isTurned &&
-           each.tile.getType() == type && last->getBlock() == loop->getBlock() &&
+    return each.has(operand, type) && last->getBlock() == loop->getBlock() &&
            (last == loop || (last->isBeforeInBlock(loop) && !isDotBetween(last, loop)));
   };
   InvariantOperand *found = llvm::find_if(invariants, hasTile);
@@ -323,22 +322,19 @@ Value DotLowering::stageInvariant(const Operand &operand, TileType type) {
   }
   OpBuilder before(loop);
   Value tile = stage(before, operand, type, {});
-  invariants.push_back({operand.source, operand.isTurned, tile, {loop}});
+  invariants.push_back({{operand.source, operand.isTurned, tile}, {loop}});
   return tile;
 }
 
 LogicalResult DotLowering::release(const Operand &operand, Value tile) {
-  InvariantOperand *found =
-      llvm::find_if(invariants, [&](const InvariantOperand &each) { return each.tile == tile; });
-  // The other operand may have had the same tile.
-  if (found == invariants.end())
-    return success();
-  auto isIn = [](Operation *loop, Operation *user) {
-    return isa<MMAOp>(user) && loop->isProperAncestor(user);
-  };
-  // An earlier dot of the loop has it, too.
-  if (llvm::any_of(tile.getUsers(),
-                   [&](Operation *user) { return isIn(operand.invariantLoop, user); }))
+  Operation *loop = operand.invariantLoop;
+  InvariantOperand *found = llvm::find_if(invariants, [&](const InvariantOperand &each) {
+    return each.tile == tile && each.loops.back() == loop;
+  });
+  // The other operand may have had the same tile, and an earlier dot of the loop may have it, too.
+  if (found == invariants.end() || llvm::any_of(tile.getUsers(), [&](Operation *user) {
+        return isa<MMAOp>(user) && loop->isProperAncestor(user);
+      }))
     return success();
   invariantBytes -= found->getBytes();
   found->loops.pop_back();
@@ -487,7 +483,7 @@ LogicalResult DotLowering::lower(tt::DotOp dot) {
   }
   for (auto [operand, tile] : {std::pair(&a, tileA), std::pair(&b, tileB)})
     if (tile && isWhole)
-      staged.push_back({operand->source, operand->isTurned, tile, groupBytes.size() - 1});
+      staged.push_back({{operand->source, operand->isTurned, tile}, groupBytes.size() - 1});
   Value result = acc;
   if (isa<IntegerType>(resultElement))
     result = arith::AddIOp::create(builder, loc, arith::FPToSIOp::create(builder, loc, type, acc),

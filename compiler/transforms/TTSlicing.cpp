@@ -329,10 +329,11 @@ bool Slicer::keepsToItsPlaces(const Access &access) {
 
 bool Slicer::isRepeated(Operation *op) const {
   for (Operation *parent = op->getParentOp(); block->findAncestorOpInBlock(*parent);
-       parent = parent->getParentOp())
-    if (isa<LoopLikeOpInterface>(parent) &&
-        !(isa<scf::ForOp>(parent) && getSlices(cast<scf::ForOp>(parent))))
+       parent = parent->getParentOp()) {
+    auto loop = dyn_cast<scf::ForOp>(parent);
+    if (isa<LoopLikeOpInterface>(parent) && !(loop && getSlices(loop)))
       return true;
+  }
   return false;
 }
 

@@ -85,17 +85,6 @@ def _few_rows(mode: str, bits: int, transposed: bool) -> Calls:
     return calls
 
 
-def _sorts(block: int) -> Calls:
-    """Rows of a length: programs have some short ones each, and one or a few where there are no more."""
-
-    def calls(dtype: str) -> Iterator[Callable[[], Any]]:
-        for count in (64, 4, 1) if block < 512 else (64,):
-            x = _zeros(dtype, count, block)
-            yield lambda x=x: sorts.sort(x, 1)
-
-    return calls
-
-
 def _merges(keys: str) -> Calls:
     """Rows that are sorted in blocks of 2048 and of 4096, whatever the dtype of the question."""
 
@@ -365,7 +354,16 @@ PROBLEMS: Mapping[str, Calls] = {
     **_either("scan_kernel walk", _cumsum, (4112, 8192, 12_000), (4101, 8190, 12_001)),
     "scan_kernel totals": _totals(False),
     "scan_kernel totals ragged": _totals(True),
-    **{f"sort_kernel {block}": _sorts(block) for block in SORTED},
+    # Programs have some short rows each, and one or a few where there are no more.
+    **{
+        f"sort_kernel {block}": _both(
+            *(
+                _rows(lambda x: sorts.sort(x, 1), block, count=rows)
+                for rows in ((64, 4, 1) if block < 512 else (64,))
+            )
+        )
+        for block in SORTED
+    },
     "merge_kernel uint16": _merges("float16"),
     "merge_kernel uint32": _merges("float32"),
     "sort_kernel some": _both(

@@ -38,18 +38,12 @@ def operand(rows: int, columns: int, way: str, dtype: str, ragged: bool = False)
 def _matmul(kind: str, config: Config, steps: int) -> Problem:
     dtype, ways, *more = kind.split()
     block_m, block_n, block_k, _ = config
-    ragged_a, ragged_b = ("ragged" in more and more[-1] != other for other in "ba")
-    # The first of several tiles is a whole one. The side along which a ragged operand lies is no multiple of 16.
-    odd_m, odd_k, odd_n = (
-        3 * any(ragged and way == own for ragged, way, own in sides)
-        for sides in (
-            [(ragged_a, ways[0], "t")],
-            [(ragged_a, ways[0], "n"), (ragged_b, ways[1], "t")],
-            [(ragged_b, ways[1], "n")],
-        )
-    )
-    if more == ["ragged"]:
-        odd_m = odd_k = odd_n = 3
+    both = more == ["ragged"]
+    ragged_a, ragged_b = both or more[-1:] == ["a"], both or more[-1:] == ["b"]
+    # The first of several tiles is a whole one. The side along which one ragged operand lies is no multiple of 16.
+    odd_m = 3 if both or (ragged_a and ways[0] == "t") else 0
+    odd_k = 3 if both or (ragged_a and ways[0] == "n") or (ragged_b and ways[1] == "t") else 0
+    odd_n = 3 if both or (ragged_b and ways[1] == "n") else 0
     m, n, k = 2 * block_m + odd_m, 2 * block_n + odd_n, steps * block_k - odd_k
     if dtype == "float8":
         x, w = operand(m, k, "n", "uint8", ragged_a), operand(n, k, "n", "uint8", ragged_b)
