@@ -10,8 +10,13 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Matchers.h"
 #include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/ScopeExit.h"
 #include "llvm/ADT/SmallPtrSet.h"
 #include "llvm/Support/MathExtras.h"
+
+#include <cmath>
+#include <numeric>
 
 using namespace mlir;
 
@@ -75,6 +80,9 @@ private:
     return true;
   }
   bool addTerm(Value value, int64_t factor) {
+    if (narrow > 0 && isNarrowUniform)
+      place.wrapping.push_back(value);
+    place.wraps |= narrow > 0 && !isNarrowUniform;
     for (auto &[term, times] : place.terms)
       if (term == value) {
         times += factor;
@@ -93,6 +101,10 @@ private:
   bool addBits(Operation *op, int64_t factor, unsigned depth);
 
   Place &place;
+  /// How many operations on numbers of 32 bits or less are around the present one, and whether all
+  /// threads have the result of the outermost one in common.
+  unsigned narrow = 0;
+  bool isNarrowUniform = false;
 };
 
 } // namespace
@@ -118,18 +130,27 @@ bool Summation::addBits(Operation *op, int64_t factor, unsigned depth) {
 }
 
 bool Summation::addKnown(Value value, int64_t factor, unsigned depth) {
+  bool isNarrow =
+      isa_and_present<arith::AddIOp, arith::SubIOp, arith::MulIOp>(value.getDefiningOp()) &&
+      getElementTypeOrSelf(value.getType()).getIntOrFloatBitWidth() < 64;
+  if (isNarrow && narrow == 0)
+    isNarrowUniform = !isa<VectorType>(value.getType()) && isUniform(value);
+  narrow += isNarrow;
+  llvm::scope_exit done([&] { narrow -= isNarrow; });
   if (depth > 24 || std::abs(factor) > kLargest)
     return false;
   DenseElementsAttr dense;
   if (matchPattern(value, m_Constant(&dense))) {
     if (!dense.getElementType().isInteger())
       return false;
-    int64_t low = INT64_MAX, high = INT64_MIN;
+    int64_t low = INT64_MAX, high = INT64_MIN, unit = 0;
     for (const APInt &number : dense.getValues<APInt>()) {
       low = std::min(low, number.getSExtValue());
       high = std::max(high, number.getSExtValue());
+      unit = std::gcd(unit, number.getSExtValue());
     }
-    return addBounds(low, high, factor);
+    unit = std::max<int64_t>(unit, 1);
+    return addBounds(low / unit, high / unit, factor * unit);
   }
   APInt number;
   if (matchPattern(value, m_ConstantInt(&number)))
@@ -166,33 +187,69 @@ bool Summation::addKnown(Value value, int64_t factor, unsigned depth) {
   return false;
 }
 
-/// Takes a sum of registers apart: numbers that differ between threads or registers, and the sum of
-/// the others. False if something else than sums is in the way.
-static bool takeApart(Value value, int64_t sign, SmallVectorImpl<std::pair<Value, int64_t>> &apart,
-                      Place &uniform, unsigned depth = 0) {
-  if (depth > 16)
+namespace {
+
+/// Numbers that differ between threads or registers, and what each is multiplied by in a sum. Those
+/// that a mask's registers were made of, by the same choice of registers, stand for them.
+class Parts {
+public:
+  using Key = llvm::PointerIntPair<Value, 1, bool>;
+
+  /// `choice` is how the registers of the mask were chosen, if they were.
+  explicit Parts(PermuteRegistersOp choice) : choice(choice) {}
+
+  /// Takes a sum apart, `factor` times it. What all threads have in common goes to `uniform`. False
+  /// if something else than sums is in the way.
+  bool add(Value value, int64_t factor, Place &uniform, bool isChosen, unsigned depth = 0);
+
+  llvm::MapVector<Key, int64_t> factors;
+
+private:
+  PermuteRegistersOp choice;
+};
+
+} // namespace
+
+bool Parts::add(Value value, int64_t factor, Place &uniform, bool isChosen, unsigned depth) {
+  if (depth > 16 || std::abs(factor) > kLargest)
     return false;
   Operation *op = value.getDefiningOp();
   if (isa_and_present<SplatOp, arith::ExtSIOp>(op))
-    return takeApart(op->getOperand(0), sign, apart, uniform, depth + 1);
+    return add(op->getOperand(0), factor, uniform, isChosen, depth + 1);
   if (isa_and_present<arith::AddIOp, arith::SubIOp>(op))
-    return takeApart(op->getOperand(0), sign, apart, uniform, depth + 1) &&
-           takeApart(op->getOperand(1), isa<arith::AddIOp>(op) ? sign : -sign, apart, uniform,
-                     depth + 1);
+    return add(op->getOperand(0), factor, uniform, isChosen, depth + 1) &&
+           add(op->getOperand(1), isa<arith::AddIOp>(op) ? factor : -factor, uniform, isChosen,
+               depth + 1);
+  APInt number;
+  if (isa_and_present<arith::MulIOp>(op) && isa<VectorType>(value.getType()) &&
+      matchPattern(op->getOperand(1), m_ConstantInt(&number)) && number.getSignificantBits() <= 31)
+    return add(op->getOperand(0), factor * number.getSExtValue(), uniform, isChosen, depth + 1);
+  // The same in all threads and registers.
+  if (matchPattern(value, m_ConstantInt(&number)))
+    return Summation(uniform).add(value, factor);
+  auto chosen = dyn_cast_or_null<PermuteRegistersOp>(op);
+  if (chosen && choice && !isChosen && chosen.getBases() == choice.getBases() &&
+      chosen.getOffset() == choice.getOffset())
+    return add(chosen.getValue(), factor, uniform, true, depth + 1);
   if (isa<VectorType>(value.getType()) || !isUniform(value)) {
-    apart.push_back({value, sign});
+    // A number of the thread is the same in all registers.
+    bool isVector = isa<VectorType>(value.getType());
+    factors[Key(value, isVector && isChosen)] += factor;
     return true;
   }
-  return Summation(uniform).add(value, sign);
+  return Summation(uniform).add(value, factor);
 }
 
 /// The bounds that comparisons in a mask give for offsets, in elements.
-static void findBounds(Value mask, Value offsets, SmallVectorImpl<Place::Bound> &bounds) {
+static void findBounds(Value mask, Value offsets, SmallVectorImpl<Place::Bound> &bounds,
+                       PermuteRegistersOp choice = {}) {
   Operation *op = mask.getDefiningOp();
   if (isa_and_present<arith::AndIOp>(op)) {
-    findBounds(op->getOperand(0), offsets, bounds);
-    findBounds(op->getOperand(1), offsets, bounds);
+    findBounds(op->getOperand(0), offsets, bounds, choice);
+    findBounds(op->getOperand(1), offsets, bounds, choice);
   }
+  if (auto chosen = dyn_cast_or_null<PermuteRegistersOp>(op); chosen && !choice)
+    return findBounds(chosen.getValue(), offsets, bounds, chosen);
   auto cmp = dyn_cast_or_null<arith::CmpIOp>(op);
   if (!cmp || !getElementTypeOrSelf(cmp.getLhs().getType()).isInteger(32))
     return;
@@ -201,29 +258,41 @@ static void findBounds(Value mask, Value offsets, SmallVectorImpl<Place::Bound> 
   bool swapped = predicate == Predicate::sgt || predicate == Predicate::sge;
   if (!swapped && predicate != Predicate::slt && predicate != Predicate::sle)
     return;
-  // Smaller + what the offsets have more of < larger + that.
   Value small = cmp.getOperand(swapped), large = cmp.getOperand(!swapped);
+  // The offsets are a number of times the smaller number, and something more.
+  Parts own(choice), smaller(choice), larger(choice), taken(choice);
+  Place place, alone;
+  bool isChosen(choice);
+  if (!own.add(offsets, 1, place, false) || !smaller.add(small, 1, alone, isChosen) ||
+      smaller.factors.empty())
+    return;
+  auto [first, each] = smaller.factors.front();
+  int64_t times = each ? own.factors.lookup(first) / each : 0;
+  if (times <= 0)
+    return;
   // A number far below 0 could wrap around on its way to the other access.
   Place bounded;
-  if (!Summation(bounded).add(small, 1) || !bounded.terms.empty() || bounded.modulus)
+  if (!Summation(bounded).add(small, times) || !bounded.terms.empty() || bounded.modulus)
     return;
-  SmallVector<std::pair<Value, int64_t>> own, smaller, larger;
-  Place place;
-  if (!takeApart(offsets, 1, own, place) || !takeApart(small, -1, smaller, place) ||
-      !takeApart(large, 1, larger, place) || !larger.empty() || place.modulus)
+  if (!taken.add(small, -times, place, isChosen) || !larger.add(large, times, place, isChosen) ||
+      !larger.factors.empty() || place.modulus)
     return;
-  for (auto &[value, sign] : smaller)
-    sign = -sign;
-  auto inOrder = [](auto &a, auto &b) {
-    return std::pair(a.first.getAsOpaquePointer(), a.second) <
-           std::pair(b.first.getAsOpaquePointer(), b.second);
-  };
-  llvm::sort(own, inOrder);
-  llvm::sort(smaller, inOrder);
-  if (own != smaller)
-    return;
+  for (auto &[value, factor] : taken.factors)
+    own.factors[value] += factor;
   bool orEqual = predicate == Predicate::sle || predicate == Predicate::sge;
-  bounds.push_back({place.terms, place.high + (orEqual ? 1 : 0)});
+  int64_t high = place.high + (orEqual ? 1 : 1 - times);
+  for (auto &[value, factor] : own.factors) {
+    DenseElementsAttr constants;
+    if (factor == 0)
+      continue;
+    if (!matchPattern(value.getPointer(), m_Constant(&constants)))
+      return;
+    Place some;
+    if (!Summation(some).add(value.getPointer(), factor))
+      return;
+    high += some.high;
+  }
+  bounds.push_back({place.terms, high});
 }
 
 /// Terms that cancel out are left out; the others are in the order of their values.
@@ -298,21 +367,92 @@ static bool isOfLoop(Value value, scf::ForOp loop) {
   return loop && loop.getRegion().isAncestor(value.getParentRegion());
 }
 
+/// How far numbers of a loop's counter are apart at most: `begin` to below `min(begin + n, …)`.
+static double getReach(scf::ForOp loop) {
+  constexpr double most = 4294967296.0;
+  if (loop.getUnsignedCmp())
+    return most;
+  APInt number, begin;
+  SmallVector<Value, 4> ends{loop.getUpperBound()};
+  while (!ends.empty()) {
+    Operation *op = ends.pop_back_val().getDefiningOp();
+    if (isa_and_present<arith::MinSIOp>(op)) {
+      llvm::append_range(ends, op->getOperands());
+    } else if (isa_and_present<arith::AddIOp>(op) && op->getOperand(0) == loop.getLowerBound() &&
+               matchPattern(op->getOperand(1), m_ConstantInt(&number)) &&
+               number.isStrictlyPositive()) {
+      // A sum that wraps around is below the begin: such a loop has no steps.
+      return number.roundToDouble();
+    } else if (op && matchPattern(op->getResult(0), m_ConstantInt(&number)) &&
+               matchPattern(loop.getLowerBound(), m_ConstantInt(&begin))) {
+      return std::max(0.0, number.signedRoundToDouble() - begin.signedRoundToDouble());
+    }
+  }
+  return most;
+}
+
+/// The largest magnitude of a number.
+static double getMagnitude(Value value) {
+  if (auto wide = value.getDefiningOp<arith::ExtSIOp>())
+    return getMagnitude(wide.getIn());
+  if (value.getType().isInteger() && value.getType().getIntOrFloatBitWidth() <= 32)
+    return 2147483648.0;
+  if (auto product = value.getDefiningOp<arith::MulIOp>())
+    return getMagnitude(product.getLhs()) * getMagnitude(product.getRhs());
+  return HUGE_VAL;
+}
+
+/// How far a number is apart at most in two steps of a loop.
+static double getReach(Value value, scf::ForOp loop) {
+  auto narrow = [](Value operand) {
+    auto wide = operand.getDefiningOp<arith::ExtSIOp>();
+    return wide ? wide.getIn() : operand;
+  };
+  if (narrow(value) == loop.getInductionVar())
+    return getReach(loop);
+  if (auto product = value.getDefiningOp<arith::MulIOp>();
+      product && product.getType().isInteger(64))
+    for (auto [counter, other] : {std::pair(product.getLhs(), product.getRhs()),
+                                  std::pair(product.getRhs(), product.getLhs())})
+      if (narrow(counter) == loop.getInductionVar() && !isOfLoop(other, loop))
+        return getReach(loop) * getMagnitude(other);
+  return 2 * getMagnitude(value);
+}
+
 int64_t Place::getDivisor(const Place &other, scf::ForOp loop) const {
-  llvm::SmallDenseMap<Value, int64_t> differences;
+  llvm::SmallMapVector<Value, int64_t, 4> differences;
   for (auto &[term, times] : terms)
     differences[term] += times;
   for (auto &[term, times] : other.terms)
     differences[term] -= times;
-  // The lowest bit of all of them.
-  int64_t bits = modulus | other.modulus;
-  for (auto &[term, times] : differences)
+  // The lowest bit of all of them, and what divides them all. The latter is lost where numbers wrap
+  // around.
+  int64_t bits = modulus | other.modulus, common = 0;
+  double distance = wraps || other.wraps || bits ? HUGE_VAL : 0;
+  auto add = [&](Value term, int64_t times, double reach) {
+    if (times == 0)
+      return;
     bits |= times;
+    common = std::gcd(common, times);
+    bool mayWrap = llvm::is_contained(wrapping, term) || llvm::is_contained(other.wrapping, term);
+    distance += mayWrap ? HUGE_VAL : std::abs(double(times)) * reach;
+  };
+  for (auto &[term, times] : differences)
+    add(term, times, getMagnitude(term));
   for (const Place *place : {this, &other})
     for (auto &[term, times] : place->terms)
       if (isOfLoop(term, loop))
-        bits |= times;
-  return bits & -bits;
+        add(term, times, getReach(term, loop));
+  constexpr double most = 4611686018427387904.0;
+  return distance < most ? common : bits & -bits;
+}
+
+std::pair<int64_t, int64_t> Place::range() const {
+  std::pair<int64_t, int64_t> result(low, high);
+  for (const Bound &bound : bounds)
+    if (bound.terms == terms)
+      result.second = std::min(result.second, std::max(bound.high, low));
+  return result;
 }
 
 bool Place::isDisjointFrom(const Place &other, scf::ForOp loop) const {
@@ -323,11 +463,13 @@ bool Place::isDisjointFrom(const Place &other, scf::ForOp loop) const {
   int64_t divisor = getDivisor(other, loop);
   if (!divisor)
     return high <= other.low || other.high <= low;
-  // Remainders by a power of two that divides both.
-  auto [begin, end] = remainders(divisor);
-  auto [otherBegin, otherEnd] = other.remainders(divisor);
-  int64_t distance = ((otherBegin - begin) % divisor + divisor) % divisor;
-  return end - begin <= distance && otherEnd - otherBegin <= divisor - distance;
+  // Remainders by a number that divides what the two are apart.
+  auto areApart = [&](std::pair<int64_t, int64_t> own, std::pair<int64_t, int64_t> others) {
+    int64_t distance = ((others.first - own.first) % divisor + divisor) % divisor;
+    return own.second - own.first <= distance && others.second - others.first <= divisor - distance;
+  };
+  return areApart(remainders(divisor), other.remainders(divisor)) ||
+         areApart(range(), other.range());
 }
 
 /// The bytes from one step of a loop to the next where its index is multiplied by `factor`; 0 if
@@ -344,35 +486,54 @@ static int64_t getStride(scf::ForOp loop, int64_t factor) {
 bool Place::meetsOnlyItself(const Place &other, int64_t numSimdgroups, scf::ForOp loop) const {
   if (root != other.root || isOfLoop(root, loop))
     return false;
-  // What lanes and SIMD-groups add, and from where to where one thread's accesses go.
+  // What lanes and SIMD-groups add, and from where to where one thread's accesses go. Where both
+  // are sums of the same parts, each part is a digit of the place.
+  bool areAlike = parts == other.parts;
   struct Split {
     int64_t lane = 0, simdgroup = 0, low, high;
-    explicit Split(const Place &place) : low(place.low), high(place.high) {
+    SmallVector<std::pair<int64_t, int64_t>> digits;
+    Split(const Place &place, bool hasDigits) : low(place.low), high(place.high) {
       for (const Part &part : place.parts) {
-        if (part.kind == Part::Kind::Other)
+        if (part.kind != Part::Kind::Other)
+          (part.kind == Part::Kind::Lane ? lane : simdgroup) += part.factor;
+        else if (hasDigits && part.factor > 0 && part.high > part.low)
+          digits.push_back({part.factor, (part.high - part.low) / part.factor + 1});
+        else
           continue;
-        (part.kind == Part::Kind::Lane ? lane : simdgroup) += part.factor;
         low -= part.low;
         high -= part.high;
       }
     }
   };
-  Split own(*this), theirs(other);
-  if (own.lane != theirs.lane || own.simdgroup != theirs.simdgroup)
+  auto lengthOfAll = [&](bool hasDigits) {
+    Split own(*this, hasDigits), theirs(other, hasDigits);
+    if (own.lane != theirs.lane || own.simdgroup != theirs.simdgroup)
+      return int64_t(0);
+    SmallVector<std::pair<int64_t, int64_t>> steps = own.digits;
+    steps.push_back({own.lane, 32});
+    if (numSimdgroups > 1)
+      steps.push_back({own.simdgroup, numSimdgroups});
+    llvm::sort(steps);
+    // Each step is at least as long as all that is inside of it.
+    int64_t length = std::max(own.high, theirs.high) - std::min(own.low, theirs.low);
+    for (auto [step, count] : steps) {
+      if (step < length)
+        return int64_t(0);
+      length = step * count;
+    }
+    return length;
+  };
+  int64_t length = lengthOfAll(false);
+  if (!length && areAlike)
+    length = lengthOfAll(true);
+  if (!length)
     return false;
-  SmallVector<std::pair<int64_t, int64_t>, 2> steps{{own.lane, 32}};
-  if (numSimdgroups > 1)
-    steps.push_back({own.simdgroup, numSimdgroups});
-  llvm::sort(steps);
-  // Each step is at least as long as all that is inside of it.
-  int64_t length = std::max(own.high, theirs.high) - std::min(own.low, theirs.low);
-  for (auto [step, count] : steps) {
-    if (step < length)
-      return false;
-    length = step * count;
-  }
   int64_t divisor = getDivisor(other, loop);
-  return !divisor || length <= divisor;
+  if (!divisor)
+    return true;
+  auto [begin, end] = range();
+  auto [otherBegin, otherEnd] = other.range();
+  return std::min(length, std::max(end, otherEnd) - std::min(begin, otherBegin)) <= divisor;
 }
 
 bool Place::isMovedApart(const Place &later, scf::ForOp loop) const {

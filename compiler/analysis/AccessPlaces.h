@@ -21,12 +21,19 @@ struct Place {
     int64_t low = 0, high = 0, factor = 1;
     /// Whether it is the lane's or the SIMD-group's index times the factor.
     Kind kind = Kind::Other;
+
+    bool operator==(const Part &) const = default;
   };
 
   mlir::Value root;
   llvm::SmallVector<std::pair<mlir::Value, int64_t>> terms;
   int64_t low = 0, high = 0;
   int64_t modulus = 0;
+  /// Whether a term was added in 32 bits to what threads add: the sums of some of them may wrap
+  /// around.
+  bool wraps = false;
+  /// Terms of sums in 32 bits that all threads have in common.
+  llvm::SmallVector<mlir::Value, 0> wrapping;
   /// What `low` and `high` are the sums of, but for the width of the access.
   llvm::SmallVector<Part> parts;
   /// Bounds by the access's mask: all bytes are below `root` plus the terms and the number.
@@ -56,9 +63,12 @@ private:
   /// Whether this access, in any earlier iteration of the loop, and the other one, in the present
   /// iteration, are apart because every step moves them on.
   bool isMovedApart(const Place &later, mlir::scf::ForOp loop) const;
-  /// A power of two of which the uniform numbers in which two places differ are a multiple; 0 if
-  /// there are none. What a loop computes differs between its iterations.
+  /// A number of which the uniform numbers in which two places differ are a multiple; 0 if there
+  /// are none. What a loop computes differs between its iterations. Where numbers may wrap around,
+  /// it is a power of two.
   int64_t getDivisor(const Place &other, mlir::scf::ForOp loop = {}) const;
+  /// From where to where its bytes are, from what is uniform, with the mask's bounds.
+  std::pair<int64_t, int64_t> range() const;
   /// From where to where it is from a multiple of `divisor`.
   std::pair<int64_t, int64_t> remainders(int64_t divisor) const;
 };

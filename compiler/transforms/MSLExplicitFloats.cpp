@@ -146,7 +146,9 @@ static StringRef getOwnFunction(StringRef name) {
 
 /// Functions that the text defines itself where an approximate form is allowed: Metal's own fast
 /// form has no bound there, or one of an absolute error alone (docs/arithmetic.md).
-static StringRef getOwnApproximation(StringRef name) {
+static StringRef getOwnApproximation(StringRef name, bool isBeside) {
+  if (isBeside)
+    return name == "math.sin" ? "approximate_sin_beside_cos" : "approximate_cos_beside_sin";
   return llvm::StringSwitch<StringRef>(name)
       .Case("math.log", "approximate_log")
       .Case("math.log2", "approximate_log2")
@@ -159,6 +161,23 @@ static bool isApproximate(Operation *op) {
   auto flags = dyn_cast<arith::ArithFastMathInterface>(op);
   return flags &&
          bitEnumContainsAll(flags.getFastMathFlagsAttr().getValue(), arith::FastMathFlags::afn);
+}
+
+/// A sine whose operand a cosine in the same block has, too, or a cosine with such a sine.
+constexpr StringLiteral kBesideAttr = "msl.beside";
+
+void TypeExplicator::markPairs(KernelOp kernel) {
+  auto mark = [](Operation *sine) {
+    for (Operation *cosine : sine->getOperand(0).getUsers())
+      if (isa<math::CosOp>(cosine) && cosine->getBlock() == sine->getBlock() &&
+          isApproximate(cosine))
+        for (Operation *op : {sine, cosine})
+          op->setAttr(kBesideAttr, UnitAttr::get(op->getContext()));
+  };
+  kernel.walk([&](math::SinOp sine) {
+    if (isApproximate(sine))
+      mark(sine);
+  });
 }
 
 LogicalResult TypeExplicator::convertQuotient(Operation *op) {
@@ -221,8 +240,9 @@ LogicalResult TypeExplicator::convertMath(Operation *op) {
     arguments.push_back(toType(computed, through ? getFloat(operand) : getNumber(operand)));
   // fast::tanh is NaN for large numbers (docs/apple-quirks.md, row 15).
   bool approximate = isApproximate(op) && !isa<math::TanhOp>(op);
-  if (StringRef function = getOwnApproximation(name); approximate && !function.empty())
-    return replace(op, toType(type, callByComponent(function, computed, builder.getF32Type(),
+  StringRef approximation = getOwnApproximation(name, op->hasAttr(kBesideAttr));
+  if (approximate && !approximation.empty())
+    return replace(op, toType(type, callByComponent(approximation, computed, builder.getF32Type(),
                                                     arguments, false)));
   std::string function = !own.empty()    ? own.str()
                          : exact.empty() ? ((approximate ? "fast::" : "precise::") + rounded).str()

@@ -244,6 +244,7 @@ void TypeExplicator::convertBlock(Block &block) {
 }
 
 LogicalResult TypeExplicator::convert(KernelOp kernel) {
+  markPairs(kernel);
   convertBlock(kernel.getBody().front());
   if (hasFailed)
     return failure();

@@ -81,6 +81,8 @@ private:
   mlir::LogicalResult convertQuotient(mlir::Operation *op);
   mlir::LogicalResult convertFloatCompare(Operation *op);
   mlir::LogicalResult convertMath(Operation *op);
+  /// Marks sines and cosines of one number: their text computes both together.
+  static void markPairs(KernelOp kernel);
   mlir::LogicalResult convertFloat64(Float64Op op);
   mlir::LogicalResult convertLibrary(LibraryOp op);
   Value callByComponent(llvm::StringRef function, Type type, Type returned, mlir::ValueRange inputs,

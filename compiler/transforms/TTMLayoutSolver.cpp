@@ -366,16 +366,12 @@ static double getConversionCost(const LinearLayout &from, const LinearLayout &to
   double simdgroups = double(1u << from.getSimdgroupBases().size());
   double barriers = inLines ? (60 + 4 * simdgroups) / 40 : 32.0;
   LayoutConversion conversion(from, to);
-  auto choosesRegister = [](const HardwareIndex &place) { return place.reg != 0; };
   switch (conversion.kind) {
   case LayoutConversion::Kind::Identity:
   case LayoutConversion::Kind::Registers:
     return 0;
   case LayoutConversion::Kind::Simdgroup:
-    // Threads that pick a register by their place hold all alternatives for a while: a few will do.
-    if (llvm::count_if(conversion.lane, choosesRegister) +
-            llvm::count_if(conversion.simdgroup, choosesRegister) <=
-        3)
+    if (conversion.isShuffle())
       return perRegister * registers;
     [[fallthrough]];
   case LayoutConversion::Kind::Threadgroup:

@@ -2,6 +2,7 @@
 // together with a table of what one execution of the block does; and one call for each access whose
 // number of lines depends on the addresses.
 #include "host_device/engine/Builtins.h"
+#include "host_device/engine/FloatModifiers.h"
 #include "host_device/engine/Lines.h"
 #include "host_device/engine/Prepare.h"
 #include "llvm/ADT/PostOrderIterator.h"
@@ -502,6 +503,14 @@ static bool isPartOfAccess(Instruction &inst) {
          });
 }
 
+/// Whether arithmetic does by itself what an instruction does.
+static bool isPartOfArithmetic(const Instruction &inst, const MarkedFunctions &marked) {
+  auto isFunction = [&](const Instruction &other) { return marked.hasPart(other); };
+  // What a function does is counted with it.
+  return !isFunction(inst) &&
+         (isPartOfUsers(inst, isFunction) || isPartOfOperand(inst, isFunction));
+}
+
 void insertOptimizedCounting(Function &function, const MarkedFunctions &marked, CodeFacts &facts) {
   LineTable lines(facts.lines);
   // Counted is a copy in which addresses are arithmetic: a text may write them in `[]`, move
@@ -515,7 +524,7 @@ void insertOptimizedCounting(Function &function, const MarkedFunctions &marked, 
   for (BasicBlock &block : function) {
     BlockTally tally(lines);
     for (Instruction &inst : *cast<BasicBlock>(copies.lookup(&block))) {
-      if (isPartOfAccess(inst))
+      if (isPartOfAccess(inst) || isPartOfArithmetic(inst, marked))
         continue;
       tally.at(inst);
       tallyArithmetic(tally, inst, Counters::OptimizedF32Add, marked.hasPart(inst));

@@ -1,5 +1,6 @@
 // What an instruction takes from registers: not what is uniform, nor what its users compute.
 #include "host_device/engine/Builtins.h"
+#include "host_device/engine/FloatModifiers.h"
 #include "host_device/engine/RegisterReader.h"
 #include "llvm/ADT/PostOrderIterator.h"
 #include "llvm/IR/InstIterator.h"
@@ -30,26 +31,6 @@ namespace {
 /// An access scales its 32-bit offset by the size of its element, or by two or four times that.
 constexpr uint64_t largestScale = 4;
 
-/// Arithmetic on floats: it converts operands of 16 bits, and negates, by itself.
-bool isFloatArithmetic(const User *user) {
-  if (auto *intrinsic = dyn_cast<IntrinsicInst>(user))
-    return intrinsic->getIntrinsicID() == Intrinsic::fma ||
-           intrinsic->getIntrinsicID() == Intrinsic::fmuladd;
-  auto *inst = dyn_cast<Instruction>(user);
-  if (!inst)
-    return false;
-  switch (inst->getOpcode()) {
-  case Instruction::FAdd:
-  case Instruction::FSub:
-  case Instruction::FMul:
-  case Instruction::FCmp:
-  case Instruction::FNeg:
-    return !inst->getOperand(0)->getType()->getScalarType()->isBFloatTy();
-  default:
-    return false;
-  }
-}
-
 /// Of a vector of bytes from memory, which stay together until they are used: the bytes of each
 /// number; otherwise 1.
 unsigned bytesLoaded(const Value *value) {
@@ -73,8 +54,6 @@ bool isLongPosition(const Value *value) {
   return which != Position::ThreadIndexInSimdgroup &&
          which != Position::SimdgroupIndexInThreadgroup;
 }
-
-bool isMatrixProduct(const User *user) { return calleeOf(user) == "__tm_simdgroup_mma"; }
 
 } // namespace
 
@@ -219,15 +198,8 @@ bool Reader::isPartOfUsers(const Instruction &inst) const {
              return isa<GetElementPtrInst>(user) || isa<TruncInst>(user);
            });
   case Instruction::FPExt:
-    return inst.getOperand(0)->getType()->getScalarType()->isHalfTy() &&
-           all_of(inst.users(), [](const User *user) {
-             return isFloatArithmetic(user) || isMatrixProduct(user) ||
-                    (isa<InsertElementInst>(user) && all_of(user->users(), [](const User *vector) {
-                       return isMatrixProduct(vector) || isa<InsertElementInst>(vector);
-                     }));
-           });
   case Instruction::FNeg:
-    return all_of(inst.users(), isFloatArithmetic);
+    return engine::isPartOfUsers(inst);
   case Instruction::ICmp:
   case Instruction::FCmp:
     // Selections and branches compare by themselves.

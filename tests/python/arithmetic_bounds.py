@@ -29,6 +29,15 @@ def apply(y, x, NAME: tl.constexpr, BLOCK: tl.constexpr):
 
 
 @triton_metal.jit
+def apply_beside(y, x, NAME: tl.constexpr, OTHER: tl.constexpr, BLOCK: tl.constexpr):
+    """Stores a function of each element, if another one of it is a number."""
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    value = tl.load(x + i)
+    result, other = getattr(tl, NAME)(value), getattr(tl, OTHER)(value)
+    tl.store(y + i, tl.where(other == other, result, other))
+
+
+@triton_metal.jit
 def divide(q, x, y, BLOCK: tl.constexpr):
     """Stores the quotient of each pair."""
     i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
@@ -79,6 +88,8 @@ BOUNDS = {
     "log2": Bound(np.log2, in_ulps(2)),
     "sin": Bound(np.sin, trigonometric),
     "cos": Bound(np.cos, trigonometric),
+    "sin beside cos": Bound(np.sin, trigonometric),
+    "cos beside sin": Bound(np.cos, trigonometric),
     "sqrt": Bound(np.sqrt, in_ulps(4.5)),
     "rsqrt": Bound(lambda x: 1 / np.sqrt(x), in_ulps(2)),
 }
@@ -129,8 +140,11 @@ def largest_error(bound: Bound, x: Floats, y: Floats) -> float:
 
 def computed(name: str, x: Floats, **options: bool) -> Floats:
     """A function of floats, whose number is a multiple of 1024."""
-    y = np.empty_like(x)
-    apply[(x.size // 1024,)](y, x, name, BLOCK=1024, **options)
+    y, grid = np.empty_like(x), (x.size // 1024,)
+    if " beside " in name:
+        apply_beside[grid](y, x, *name.split(" beside "), BLOCK=1024, **options)
+    else:
+        apply[grid](y, x, name, BLOCK=1024, **options)
     return y
 
 

@@ -225,12 +225,61 @@ inline float approximate_cos(float x) {
 }
 )";
 
+// Half of pi as the sum of two floats. A sum with 1.5 * 2^23 rounds to an integer, whose lowest
+// bits are those of the sum. It is of use only up to 131072, but no other x gives what is
+// undefined.
+static const char quarterText[] = R"(
+// The sine and the cosine of what is left of x, not negative, without multiples of half of pi, and
+// the bits of their number.
+inline uint approximate_quarter(float x, thread float &sine, thread float &cosine) {
+  float t = fma(x, 0.63661975f, 12582912.0f);
+  float k = t - 12582912.0f;
+  float r = fma(k, 4.371139e-8f, fma(k, -1.5707964f, x));
+  float s = r * r;
+  sine = fma(r * s, fma(fma(-1.9513e-4f, s, 8.33215e-3f), s, -0.16666655f), r);
+  cosine = fma(fma(fma(-1.35944e-3f, s, 0.04165605f), s, -0.49999891f), s, 1.0f);
+  return as_type<uint>(t);
+}
+)";
+
+// The sine and the cosine of one number: compilers compute what both have in common once, as it
+// stands before all branches.
+static const char sineBesideText[] = R"(
+inline float approximate_sin_beside_cos(float x) {
+  float a = fabs(x), sine, cosine;
+  uint k = approximate_quarter(a, sine, cosine);
+  float y = k & 1 ? cosine : sine;
+  y = as_type<float>(as_type<uint>(y) ^ (((k << 30) ^ as_type<uint>(x)) & 0x80000000u));
+  if (!(a <= 131072.0f))
+    y = precise::sin(x);
+  return y;
+}
+)";
+
+static const char cosineBesideText[] = R"(
+inline float approximate_cos_beside_sin(float x) {
+  float a = fabs(x), sine, cosine;
+  uint k = approximate_quarter(a, sine, cosine);
+  float y = k & 1 ? sine : cosine;
+  y = as_type<float>(as_type<uint>(y) ^ (((k + 1) << 30) & 0x80000000u));
+  if (!(a <= 131072.0f))
+    y = precise::cos(x);
+  return y;
+}
+)";
+
 /// The approximate functions: what others call stands before them.
 static constexpr PreludeFunction approximations[] = {
-    {"approximate_quotient", quotientText},  {"approximate_log_part", logText},
-    {"approximate_log", naturalLogText},     {"approximate_log2", binaryLogText},
-    {"approximate_sine_part", sinePartText}, {"approximate_sin", sineText},
+    {"approximate_quotient", quotientText},
+    {"approximate_log_part", logText},
+    {"approximate_log", naturalLogText},
+    {"approximate_log2", binaryLogText},
+    {"approximate_sine_part", sinePartText},
+    {"approximate_sin", sineText},
     {"approximate_cos", cosineText},
+    {"approximate_quarter", quarterText},
+    {"approximate_sin_beside_cos", sineBesideText},
+    {"approximate_cos_beside_sin", cosineBesideText},
 };
 
 /// In the order in which they are written.

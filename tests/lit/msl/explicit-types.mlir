@@ -159,3 +159,22 @@ msl.kernel @exchange(%x: !msl.ptr<f32, device>, %i: i32) threads 32 {
   msl.write %old, %x : f32, !msl.ptr<f32, device>
   msl.return
 }
+
+// The sine and the cosine of one number have forms that share what both compute; others have forms of their own.
+// CHECK-LABEL: msl.kernel @sine_and_cosine
+msl.kernel @sine_and_cosine(%x: !msl.ptr<f32, device>, %a: f32, %b: f32) threads 32 {
+  // CHECK: msl.call "approximate_sin_beside_cos"(%arg1)
+  %0 = math.sin %a fastmath<afn> : f32
+  // CHECK: msl.call "approximate_cos_beside_sin"(%arg1)
+  %1 = math.cos %a fastmath<afn> : f32
+  // CHECK: msl.call "approximate_sin"(%arg2)
+  %2 = math.sin %b fastmath<afn> : f32
+  // CHECK: msl.call "precise::cos"(%arg2)
+  %3 = math.cos %b : f32
+  %c0 = arith.constant 0 : i32
+  %4 = arith.addf %0, %1 : f32
+  %5 = arith.addf %2, %3 : f32
+  %6 = arith.addf %4, %5 : f32
+  msl.write %6, %x[%c0 : i32] : f32, !msl.ptr<f32, device>
+  msl.return
+}
