@@ -42,6 +42,8 @@ static constexpr double kAccessRegisters = 3;
 static constexpr double kMultiplyRegisters = 8;
 /// With so many registers of fragments in a step, those of the next one are there, too.
 static constexpr double kManyFragments = 16;
+/// Fragments that are each multiplied once are multiplied as they come: so many are there at most.
+static constexpr double kPassingFragments = 8;
 /// Registers of a dot on matrices, and of one of several that take each other's results: where
 /// their tiles lie in threadgroup memory.
 static constexpr double kDotRegisters = 2;
@@ -498,9 +500,10 @@ void Summary::finish() {
     if (it == lives.end() || isCheap(value))
       continue;
     // What a loop carries is there from its begin to its end, also where nothing parts its steps.
-    // A dot adds up in what it gives.
-    bool isSummed = value.getDefiningOp<DotOp>() &&
-                    !value.getDefiningOp()->getParentOfType<LoopLikeOpInterface>();
+    // A dot adds up in what it gives, which takes the place of what it adds to if that ends there.
+    auto dot = value.getDefiningOp<DotOp>();
+    bool isSummed = dot && !dot->getParentOfType<LoopLikeOpInterface>() &&
+                    (isCheap(dot.getC()) || !dot.getC().hasOneUse());
     if (it->second.first == it->second.second && !isCarried(value) && !isSummed)
       continue;
     unsigned from = it->second.first;
@@ -706,8 +709,10 @@ ThreadChoice Summary::evaluate(int warps, int stages) const {
         staging = std::max(staging, vectors * (kVectorRegisters + kAccessRegisters) + dotRegisters);
       }
       // Two numbers of each fragment in a lane, of one step along K.
+      bool isOnce = registersA && work.m <= 8 * int64_t(rows);
+      double heldB = isOnce ? std::min(loadsB, kPassingFragments) : loadsB;
       double fragmentRegisters =
-          (loadsA * double(work.fragmentA) + loadsB * double(work.fragmentB)) / 2;
+          (loadsA * double(work.fragmentA) + heldB * double(work.fragmentB)) / 2;
       if (fragmentRegisters >= kManyFragments)
         fragmentRegisters *= 2;
       working = std::max(working, fragmentRegisters + kMultiplyRegisters + dotRegisters);

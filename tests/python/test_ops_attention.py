@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import triton_metal as triton
 import triton_metal.ops as ops
 from triton_metal.errors import LaunchTypeError, LaunchValueError
 from triton_metal.ops import _attention_backward, _attention_decode, _attention_forward
@@ -36,6 +37,17 @@ CASES: list[tuple[tuple[int, ...], dict[str, Any]]] = [
     ((1, 2, 1, 20, 20, 16), {"scale": -2}),
 ]
 NAMES = ("q", "k", "v")
+
+
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("width", [64, 80, 96, 128, 256])
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_forward_is_in_one_piece(dtype: str, width: int, causal: bool) -> None:
+    """Its registers are enough on G13: slices of its tiles, each with a loop over all keys, would only cost."""
+    q = made("torch", np.zeros((1, 2, 64, width), np.float32), dtype)
+    with triton.launch_options(count=True) as report:
+        ops.attention(q, q, q, causal=causal)
+    assert [launch.kernel.metadata.slices for launch in report.launches] == [1]
 
 
 def shapes_of(sizes: tuple[int, ...]) -> tuple[tuple[int, ...], int, int]:
