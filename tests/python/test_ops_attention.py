@@ -39,6 +39,8 @@ CASES: list[tuple[tuple[int, ...], dict[str, Any]]] = [
 NAMES = ("q", "k", "v")
 
 
+@pytest.mark.own_route
+@pytest.mark.own_target
 @pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize("width", [64, 80, 96, 128, 256])
 @pytest.mark.parametrize("dtype", FLOATS)
