@@ -12,7 +12,7 @@ from triton_metal.ops._decode_family import DECODE
 
 from against.along_rows import typed
 from against.attending import exact_attention
-from against.problem import Case, Launch, Problem, default, near
+from against.problem import DEFAULT, Case, Launch, Problem, near
 from mlx_kernels.running import blank, decode, encode, f32, i32, i64, launch, metal, numbers
 
 #: The keys of a part.
@@ -86,13 +86,15 @@ def _decode(queries: int, heads: int, keys: int, width: int, t: str) -> Problem:
         theirs["two passes, 128 blocks (Ultra)"] = lambda: two_passes(128)
     given = [typed(each, t) for each in (q, k, v)]
 
-    def run() -> np.ndarray:
+    def run(keys_of_part: int) -> np.ndarray:
         # Launches of few queries are cut into more parts, by the chip.
-        with forced(DECODE.name, (max(1, triton.next_power_of_2(keys) // KEYS), 1)):
+        parts = max(1, triton.next_power_of_2(keys) // keys_of_part)
+        with forced(DECODE.name, (parts, 1)):
             return ops.attention_decode(*given)
 
     exact = exact_attention(q, k, v, False)
-    return Problem(default(run), theirs, near(exact, t, rtol=1e-1, terms=16))
+    ours = {DEFAULT: lambda: run(KEYS), f"parts of {2 * KEYS}": lambda: run(2 * KEYS)}
+    return Problem(ours, theirs, near(exact, t, rtol=1e-1, terms=16))
 
 
 def cases() -> Iterator[Case]:

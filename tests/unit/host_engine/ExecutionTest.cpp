@@ -211,6 +211,62 @@ define void @k(ptr addrspace(1) %a, i32 %tid) {
   EXPECT_EQ(counters[Counters::OptimizedF32Other], 64u);
 }
 
+// What arithmetic does with its operands and its result by itself is counted before optimisations
+// alone.
+TEST(Execution, CountsNoConversionsThatArithmeticDoes) {
+  const char *ir = R"(
+define void @k(ptr addrspace(1) %a, ptr addrspace(1) %b, i32 %tid) {
+  %pa = getelementptr half, ptr addrspace(1) %a, i32 %tid
+  %pb = getelementptr float, ptr addrspace(1) %b, i32 %tid
+  %h = load half, ptr addrspace(1) %pa
+  %y = load float, ptr addrspace(1) %pb
+  %x = fpext half %h to float
+  %minus = fneg float %y
+  %sum = fadd float %x, %minus
+  %product = fmul float %sum, %x
+  %rounded = fptrunc float %product to half
+  store half %rounded, ptr addrspace(1) %pa
+  store float %sum, ptr addrspace(1) %pb
+  ret void
+})";
+  // A number that is stored as it is needs its conversion, and so does a result that is stored in
+  // both lengths.
+  const char *converted = R"(
+define void @k(ptr addrspace(1) %a, ptr addrspace(1) %b, i32 %tid) {
+  %pa = getelementptr half, ptr addrspace(1) %a, i32 %tid
+  %pb = getelementptr float, ptr addrspace(1) %b, i32 %tid
+  %h = load half, ptr addrspace(1) %pa
+  %y = load float, ptr addrspace(1) %pb
+  %x = fpext half %h to float
+  %sum = fadd float %y, %y
+  %rounded = fptrunc float %sum to half
+  store half %rounded, ptr addrspace(1) %pa
+  %next = getelementptr float, ptr addrspace(1) %pb, i32 32
+  store float %sum, ptr addrspace(1) %pb
+  store float %x, ptr addrspace(1) %next
+  ret void
+})";
+  LibraryOptions options;
+  options.count = true;
+  for (auto [text, plain, optimized] :
+       {std::tuple(ir, 3 * 32u, 0u), {converted, 2 * 32u, 2 * 32u}}) {
+    auto library =
+        libraryOf(text,
+                  kernelInfo("k", {buffer("a", 0), buffer("b", 1),
+                                   position("tid", Position::ThreadPositionInThreadgroup)}),
+                  options);
+    std::vector<uint16_t> a(32, 0x3c00);
+    std::vector<float> b(64, 2);
+    Counters counters;
+    EXPECT_EQ(run(*library, "k", {bind(a), bind(b)}, {1, 1, 1}, {32, 1, 1}, &counters), "");
+    auto others = [&](Counters::Index f32, Counters::Index f16) {
+      return counters[f32] + counters[f16];
+    };
+    EXPECT_EQ(others(Counters::F32Other, Counters::F16Other), plain);
+    EXPECT_EQ(others(Counters::OptimizedF32Other, Counters::OptimizedF16Other), optimized);
+  }
+}
+
 const char *sumIR = R"(
 declare float @__tm_simd_sum_f32(float) convergent
 declare void @__tm_threadgroup_barrier(i32) convergent
