@@ -1,6 +1,6 @@
 """Counts what our kernels and MLX's own Metal kernels do for the same problems, on the host Metal device.
 
-    PYTHONPATH=python .venv/bin/python benchmarks/against_mlx.py [--quick] [--only TEXT]... [--json FILE] [--docs]
+    PYTHONPATH=python .venv/bin/python benchmarks/against_mlx.py [--quick] [--only TEXT]... [--drawn N [--seed S]] [--json FILE] [--docs]
 
 Needs MLX (its headers have most kernels). Norms, rope and argmax are in its source only: TRITON_METAL_MLX_SOURCE names a
 checkout of v0.32.0. Where benchmarks/agx has been built, the table also has what Mesa's compiler for Apple's G13 says of both texts.
@@ -27,6 +27,7 @@ from against import (
     composing,
     convolving,
     decoding,
+    drawn,
     elements,
     judge,
     matrices,
@@ -53,6 +54,11 @@ def cases(quick: bool = False, only: list[str] | None = None) -> list[Case]:
     every = [case for module in MODULES for case in module.cases()]
     families = list(dict.fromkeys(case.family for case in every))
     every.sort(key=lambda case: families.index(case.family))
+    return chosen_from(every, quick, only)
+
+
+def chosen_from(every: list[Case], quick: bool, only: list[str] | None) -> list[Case]:
+    """The rows of the quick table, or those whose name has one of the texts in it."""
     chosen = [case for case in every if case.quick or not quick]
     return [case for case in chosen if not only or any(text in case.name for text in only)]
 
@@ -82,6 +88,10 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument(
         "--only", action="append", metavar="TEXT", help="rows whose name contains this"
     )
+    parser.add_argument(
+        "--drawn", type=int, metavar="N", help="so many rows of shapes and types drawn at random"
+    )
+    parser.add_argument("--seed", type=int, default=0, help="of these rows; 0 if left out")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write all counts as JSON")
     parser.add_argument(
         "--docs", action="store_true", help=f"write {PAGE.relative_to(against.ROOT)} (all rows)"
@@ -95,11 +105,17 @@ def main(arguments: list[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     if include_folder() is None:
         parser.error("MLX is not installed: TRITON_METAL_MLX_INCLUDE may name its headers")
-    if options.docs and (options.quick or options.only):
-        parser.error("--docs writes all rows: leave out --quick and --only")
+    if options.docs and (options.quick or options.only or options.drawn):
+        parser.error("--docs writes all rows: leave out --quick, --only and --drawn")
+    if options.drawn is not None and options.drawn < 1:
+        parser.error(f"--drawn is a number of rows above 0, not {options.drawn}")
     if options.docs and source_folder() is None:
         parser.error("--docs needs MLX's source: TRITON_METAL_MLX_SOURCE names no checkout")
-    chosen = cases(options.quick, options.only)
+    if options.drawn:
+        every = drawn.cases(options.drawn, options.seed)
+        chosen = chosen_from(every, options.quick, options.only)
+    else:
+        chosen = cases(options.quick, options.only)
     if not chosen:
         parser.error(f"no row's name contains {' or '.join(map(repr, options.only))}")
     rows = list(results(chosen))

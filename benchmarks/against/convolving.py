@@ -7,9 +7,11 @@ from math import prod
 
 import numpy as np
 from triton_metal import ops
+from triton_metal.ops._choices import forced
+from triton_metal.ops._convolving import BLOCKS
 
 from against.along_rows import typed
-from against.problem import Case, Problem, default, near
+from against.problem import Case, Launch, Problem, default, near
 from mlx_kernels.convolution import Convolution
 from mlx_kernels.parameters import tiles
 from mlx_kernels.running import blank, decode, encode, i32, launch, metal
@@ -22,6 +24,22 @@ def mlx_tile(c: Convolution) -> tuple[int, ...]:
     if c.outputs <= 16:
         return bm, 8, 16, 4, 1
     return bm, 64 if bm == 64 or c.outputs >= 64 else 32, 16, 2, 2
+
+
+def shipped(product: Launch, c: Convolution) -> dict[str, Launch]:
+    """The convolution with other blocks of the sizes that it chooses from: steps of 16 inputs, as MLX's, and no fewer pixels and outputs
+    than MLX's tile of 32×32, where there are as many outputs.
+    """
+    found: dict[str, Launch] = {}
+    widths = [n for n in (16, 32, 64) if min(32, c.outputs) <= n <= c.outputs]
+    for m, n in ((m, n) for m in (32, 64) for n in widths):
+
+        def launch(config: tuple[int, ...] = (m, n, 16)) -> np.ndarray:
+            with forced(BLOCKS, config):
+                return product()
+
+        found[f"blocks ({m}, {n}, 16)"] = launch
+    return found
 
 
 def _convolution(c: Convolution) -> Problem:
@@ -46,7 +64,10 @@ def _convolution(c: Convolution) -> Problem:
         return decode(out, t)
 
     images, weights = typed(x, t), typed(w, t)
-    ours = default(lambda: ops.conv2d(images, weights, stride=c.stride, padding=c.padding))
+    product: Launch = lambda: ops.conv2d(images, weights, stride=c.stride, padding=c.padding)  # noqa: E731
+    ours = default(product)
+    if c.channels >= 16:
+        ours |= shipped(product, c)
     theirs = {"×".join(map(str, tile)): run}
     return Problem(ours, theirs, near(c.exact(), t, terms=prod(c.filter) * c.channels))
 

@@ -186,9 +186,10 @@ def compare(problem: Problem) -> Compared:
     """Counts all configurations of both sides, ours beside a default only where that counts more than MLX's.
 
     Of MLX's, that one stands whose counts in CHOSEN have the least product. Of ours, a default that is in nothing above it in
-    JUDGED, or that one which exceeds it least: first in MEMORY and private bytes, then in all of HELD and in the threads that it has fewer in flight, or would
-    have by threadgroup memory alone (by the product of the ratios above 1, each at most 64). Of equal ones it is that
-    with the least product.
+    JUDGED, else one of the others that are in nothing above it, else one of all. Of several it is that one which exceeds MLX's
+    least: first in MEMORY and private bytes, then in all of HELD and in the threads that it has fewer in flight, or would have by
+    threadgroup memory alone (by the product of the ratios above 1, each at most 64). Of equal ones it is that with the least
+    product.
     """
     all_mlx = [mlx(name, launch, problem.check) for name, launch in problem.mlx.items()]
     right_mlx = [each for each in all_mlx if not each.error]
@@ -224,7 +225,8 @@ def compare(problem: Problem) -> Compared:
         )
 
     if right_ours and right_mlx:
-        best_ours = min(right_ours, key=rank)
+        within = [each for each in right_ours if not Compared(each, best_mlx, [], []).above()]
+        best_ours = min(within or right_ours, key=rank)
     else:
         best_ours = right_ours[0] if right_ours else all_ours[0]
     return Compared(best_ours, best_mlx, all_ours, all_mlx)

@@ -135,11 +135,10 @@ def _product(
             theirs["×".join(map(str, tile))] = lambda tile=tile: run(tile)
     if bias:
         weight, given = typed(stored(b, right), t), typed(c, t)
-        ours = default(lambda: ops.linear(ours_a, weight, given))
+        product: Launch = lambda: ops.linear(ours_a, weight, given)  # noqa: E731
     else:
-        product: Launch = lambda: ops.matmul(ours_a, ours_b)  # noqa: E731
-        ours = {**default(product), **shipped(product, t)}
-    return Problem(ours, theirs, near(exact, t, terms=k))
+        product = lambda: ops.matmul(ours_a, ours_b)  # noqa: E731
+    return Problem(default(product) | shipped(product, t), theirs, near(exact, t, terms=k))
 
 
 def cases() -> Iterator[Case]:

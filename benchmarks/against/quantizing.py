@@ -6,6 +6,8 @@ from collections.abc import Iterator
 
 import numpy as np
 from triton_metal import ops
+from triton_metal.ops._choices import forced
+from triton_metal.ops._product_families import QUANTIZED
 
 from _arrays import numpy_dtype
 from against.along_rows import typed
@@ -15,6 +17,27 @@ from mlx_kernels.quantized_arrays import batch_of, quantized
 from mlx_kernels.running import blank, decode, encode, i32, i64, launch, metal, numbers
 
 GROUP = 64
+#: Numbers of one of the four SIMD-groups of MLX's tile, which is 32×32.
+MLX_NUMBERS = 32 * 32 // 4
+
+
+def shipped(product: Launch, bits: int, t: str, transpose: bool) -> dict[str, Launch]:
+    """The product with each of the table's tiles that has MLX's rows and columns or more, and SIMD-groups with as many numbers as MLX's
+    or up to four times as many.
+    """
+    found: dict[str, Launch] = {}
+    kind = QUANTIZED.kind("affine", bits, t, transpose)
+    for bm, bn, bk, warps in QUANTIZED.configs(kind):
+        within = MLX_NUMBERS <= bm * bn // warps <= 4 * MLX_NUMBERS
+        if min(bm, bn) < 32 or not within or not QUANTIZED.fits(kind, (bm, bn, bk, warps), GROUP):
+            continue
+
+        def launch(config: tuple[int, ...] = (bm, bn, bk, warps)) -> np.ndarray:
+            with forced(QUANTIZED.name, config):
+                return product()
+
+        found[f"tile ({bm}, {bn}, {bk}), num_warps {warps}"] = launch
+    return found
 
 
 def _product(m: int, n: int, k: int, bits: int, t: str, transpose: bool) -> Problem:
@@ -87,11 +110,10 @@ def _product(m: int, n: int, k: int, bits: int, t: str, transpose: bool) -> Prob
     packed, scales, biases = w.parts
     if t == "bfloat16":
         scales, biases = scales.view(numpy_dtype(t)), biases.view(numpy_dtype(t))
-    ours = default(
-        lambda: ops.quantized_matmul(
-            given, packed, scales, biases, transpose=transpose, group_size=GROUP, bits=bits
-        )
+    product: Launch = lambda: ops.quantized_matmul(  # noqa: E731
+        given, packed, scales, biases, transpose=transpose, group_size=GROUP, bits=bits
     )
+    ours = default(product) if vector else default(product) | shipped(product, bits, t, transpose)
     theirs: dict[str, Launch] = {name: run}
     if name == "qvm" and k >= 1024:
         theirs = {"qvm_split_k": in_parts}

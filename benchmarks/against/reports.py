@@ -140,7 +140,7 @@ GPU. A row stands only if both sides' results are NumPy's in float64 within the 
 - *tg read* and *tg written* are bytes of threadgroup memory. *shuffles* are a SIMD-group's exchanges: shuffles, and reductions of
   the whole SIMD-group as one each.
 - *float* and *integer* are lanes' operations after common ones have been removed, without those by which the host computes elementary
-  functions: a GPU has instructions for these. *integer* has the arithmetic of addresses, alike for
+  functions: a GPU has instructions for these. Conversions between half and float, negations and magnitudes that arithmetic does by itself are none ([host-device.md](host-device.md)). *integer* has the arithmetic of addresses, alike for
   moved pointers, `[]` and offsets that a text adds up: an access adds a constant or one (shifted) number to a pointer by itself.
 - *registers* is an estimate of the 32-bit registers of a thread ([host-device.md](host-device.md#registers)), and *tg memory* the
   threadgroup memory of one threadgroup: both decide how many threads a GPU core holds.
@@ -152,18 +152,18 @@ Ours are the functions of `triton_metal.ops` as users call them, with the tiles 
 the tile of a matrix product that a function takes by itself counts more than MLX's, its other shipped tiles are counted, too, and the best of them stands ([Configurations](#configurations) names it, and
 [Defaults that count more](#defaults-that-count-more) has the figures of the function's own choice). Products and attention on tensor operations, products whose K is split and MLX's tiles stand with several configurations. Where a function is several launches, as a mean of MLX's is, all of them count.
 
-Sums of halves are added in float32, which is one
-conversion more for each number than MLX's sums in half. Products cross a SIMD-group by shuffles, where MLX has `simd_product`. Sorting is a bitonic network on integers, of a number or of a number
+Sums of bfloats are added in float32, which is one
+conversion more for each number than MLX's sums in bfloat. Products cross a SIMD-group by shuffles, where MLX has `simd_product`. Sorting is a bitonic network on integers, of a number or of a number
 and its place; longer rows are merged block by block. Rows whose results are places take MLX's arrays, so that places have 32 bits on both sides. MLX's topk is a sort, of which the end is taken; ours gives the places, too.
 
 What MLX composes of several kernels stands with all of them: log-softmax, variance, deviation, length, cross entropy. Its `nn.silu` and `nn.gelu` are one kernel that `mx.compile` makes: ours for
-`tests/python/mlx_kernels` has the same functors of MLX's. There a division is one *float*, where ours is one of *functions*, and halves are not converted for each operation, where ours are
-computed in float32 and rounded once. Variance of long rows reads them once, by a threadgroup with two barriers; MLX reads them seven times. Logarithms, sines and cosines
+`tests/python/mlx_kernels` has the same functors of MLX's. There a division is one *float*, where ours is one of *functions*. Variance of long rows reads them once, by a threadgroup with two barriers; MLX reads them seven times. Logarithms, sines and cosines
 are polynomials in our text ([arithmetic.md](arithmetic.md)) and count as *float*, where MLX's are *functions*: in rope, and in log-softmax, where each thread takes the logarithm of the sum of its row: 17 operations, beside 79 for its 16
-numbers, which alone would be 0.99. Of halves, MLX subtracts that logarithm in half, after it has been rounded, where ours converts each difference once. `take` asks whether an index is in the array, which MLX does not. Sums at indices sort the indices, so that the result is the same each time; MLX adds by atomic operations.
+numbers, which alone would be 0.99. The sine and the cosine of an angle are 14 operations together, for all heads that a program turns: rope of four heads counts more than MLX's, and so do heads of 80 and 96, of which some threads compute
+pairs that are not there. `take` asks whether an index is in the array, which MLX does not. Sums at indices sort the indices, so that the result is the same each time; MLX adds by atomic operations.
 
 Of small and ragged matrix products, the model of a core that chooses tiles ([threads.md](threads.md)) prefers twice as many SIMD-groups as MLX's, or more, since it finds their waits shorter. Each of them reads
-fragments of its own (*tg read*, and *float*, where the host converts fragments of halves), and computes addresses and bounds of its own (*integer*).
+fragments of its own (*tg read*, and *float* of bfloats, which are converted), and computes addresses and bounds of its own (*integer*).
 
 """
 
@@ -186,8 +186,8 @@ CONFIGURATIONS = """
 MLX's host code picks tiles and threads by size and chip; the column shows what it takes, and where chips differ (base and Pro, Max,
 Ultra) the one whose counts have the least product. Where MLX would convert its operand first, the shapes here avoid it; where it would split K, there are rows of their own. *On tensor
 operations* is what each side has for Apple10 (M5): our text for that target and MLX's `_nax` kernels, fp32 as TF32 on both sides.
-Ours are the *default* of a function of `triton_metal.ops`, or, of products whose default counts more than MLX's, one of the tiles in its shipped table with as many numbers to a SIMD-group as MLX's have. On tensor operations and with K split they are kernels of `examples/` and `benchmarks/kernels/` with a few tiles and numbers of SIMD-groups each. Of all these,
-that one stands that exceeds MLX's least: first in device, threadgroup and private bytes, multiplies and barriers, then in float and
+Ours are the *default* of a function of `triton_metal.ops`, or, of products whose default counts more than MLX's, one of the tiles in its shipped table with as many numbers to a SIMD-group as MLX's have (quantised ones: up to four times as many), and of convolutions other blocks of those that it chooses from. On tensor operations and with K split they are kernels of `examples/` and `benchmarks/kernels/` with a few tiles and numbers of SIMD-groups each. Of those
+that count no more than MLX's, or else of all, that one stands that exceeds MLX's least: first in device, threadgroup and private bytes, multiplies and barriers, then in float and
 integer operations, registers and threads in flight (by these registers and threadgroup memory, or by the latter alone), too (`--json` has the counts of all configurations of both sides).
 Where a side has others, none that spills on G13 is among them ([agx.md](agx.md#spills)).
 

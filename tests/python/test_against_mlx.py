@@ -6,6 +6,8 @@ import json
 import math
 import re
 import sys
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 
@@ -14,14 +16,17 @@ import pytest
 import triton_metal as triton
 import triton_metal.language as tl
 from triton_metal import ops
+from triton_metal.ops._choices import forced
+from triton_metal.ops._groups import GROUPS
 
 from mlx_kernels import NEEDS_MLX
+from mlx_kernels.family import source_folder
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.append(str(ROOT / "benchmarks"))
 
 import against_mlx  # noqa: E402
-from against import judge, reports  # noqa: E402
+from against import along_rows, judge, quantizing, reducing, reports  # noqa: E402
 from against.counting import JUDGED, Measured, Text, compare, ours, ratio  # noqa: E402
 from against.launching import block_dims  # noqa: E402
 from against.problem import Problem, equal  # noqa: E402
@@ -93,6 +98,36 @@ def test_functions_of_ops_count_no_more_than_mlx(name: str) -> None:
     assert not compared.above()
 
 
+@pytest.mark.parametrize(
+    ("make", "shape", "t"),
+    [
+        (along_rows._logsumexp, (512, 634), "float32"),
+        (along_rows._logsumexp, (512, 128), "float16"),
+        (along_rows._logsumexp, (372, 1408), "float16"),
+        (partial(along_rows._norm, "RMS norm"), (512, 128), "float32"),
+        (partial(along_rows._norm, "layer norm"), (356, 1472), "float32"),
+        (partial(along_rows._norm, "layer norm"), (208, 2514), "float16"),
+        (partial(reducing._rows, "prod"), (512, 133), "float32"),
+        (partial(reducing._rows, "max"), (512, 133), "bfloat16"),
+        (partial(reducing._rows, "all"), (512, 512), "float32"),
+        (partial(reducing._rows, "sum"), (215, 2432), "float16"),
+        (lambda *a: along_rows._scan("cumsum", a[0], 1, a[1]), (512, 634), "float16"),
+        (lambda *a: along_rows._scan("cummax", a[0], 1, a[1]), (512, 952), "bfloat16"),
+    ],
+)  # fmt: skip
+def test_rows_of_any_length_count_no_more_than_mlx(
+    make: Callable[..., Problem], shape: tuple[int, int], t: str
+) -> None:
+    """Rows that are no power of two are held in pieces."""
+    if "norm" in str(make) and source_folder() is None:
+        pytest.skip("TRITON_METAL_MLX_SOURCE names no checkout")
+    with forced(GROUPS.name, (0,)):
+        compared = compare(make(shape, t))
+    assert not compared.ours.error
+    assert not compared.mlx.error
+    assert not compared.above()
+
+
 def test_counts_of_a_matrix_product_are_those_of_its_tiles() -> None:
     """Each tile of 512×512×256 reads its rows and columns once and writes itself; MLX's are 64×64."""
     compared = row("GEMM nn 512×512×256 float16").compared
@@ -120,6 +155,15 @@ def test_a_shipped_tile_stands_where_the_default_counts_more() -> None:
     assert large is not None
     assert large.default is None
     assert [each.configuration for each in large.all_ours] == ["default"]
+
+
+def test_a_shipped_tile_of_a_quantised_product_stands_where_the_default_counts_more() -> None:
+    """Eight SIMD-groups of 16×16 read more fragments of bfloats than four of 16×32, which the table has, too."""
+    compared = compare(quantizing._product(112, 640, 704, 4, "bfloat16", transpose=False))
+    assert compared.default is not None
+    assert compared.ratios(compared.default)["float"] > 1.005
+    assert compared.ours.configuration.startswith("tile (")
+    assert not compared.above()
 
 
 def test_a_wrong_default_is_no_row_whatever_else_is_right() -> None:

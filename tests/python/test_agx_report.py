@@ -156,7 +156,7 @@ def test_calls_give_the_kernels_of_both_directions_and_run_nothing(monkeypatch):
     pytest.importorskip("torch")
     kernels = list(ops_kernels(["layer_norm 4x1000 float16 weight bias"]))
     assert [each.name.split(": ")[1] for each in kernels] == [
-        "norm_kernel",
+        "norm_row_kernel",
         "norm_backward_kernel",
         "column_sums_kernel",
     ]

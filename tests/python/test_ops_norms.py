@@ -89,6 +89,18 @@ def test_shapes(shape: tuple, name: str) -> None:
     assert_near(found, exact.y, exact.y_bound, "float32")
 
 
+@pytest.mark.parametrize("name", NORMS)
+@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize("columns", [65, 80, 128, 133, 311, 768, 1021, 2514, 5000, 16_383])
+def test_rows_in_pieces(columns: int, dtype: str, name: str) -> None:
+    """Rows of every number of units, with a residual and without."""
+    x, weight, bias, dy = operands((3, columns), dtype)
+    exact = Exact(x, weight, bias, dy, NORMS[name], dtype)
+    arrays = [made("numpy", each, dtype) for each in (x, weight, bias)]
+    assert_near(getattr(ops, name)(*arrays), exact.y, exact.y_bound, dtype)
+    check_residual((3, columns), "numpy", dtype, name)
+
+
 @pytest.mark.own_route
 @pytest.mark.parametrize("name", NORMS)
 @pytest.mark.parametrize("shape", [(2, 16_500), (3, 9_001), (34, 5_000), (1300, 3), (1, 1), (5,)])

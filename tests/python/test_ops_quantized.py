@@ -11,6 +11,7 @@ import triton_metal.ops as ops
 from triton_metal.errors import LaunchTypeError, LaunchValueError
 from triton_metal.ops import quantized as quantized_module
 from triton_metal.ops._choices import forced
+from triton_metal.ops._product_families import QUANTIZED
 from triton_metal.ops._quantized_kernels import quantized_matmul_kernel
 from triton_metal.ops._row_family import QUANTIZED_ROWS
 
@@ -204,8 +205,8 @@ def test_forward_and_gradient(kind: tuple, dtype: str, framework: str) -> None:
         given = made(framework, x, dtype)
         found = ops.quantized_matmul(given, *parts, **options)
         exact, bound, magnitude = product_and_bound(x, parts, values, kind, True)
-        # A tile of the matrix is rounded to the dtype, in two steps.
-        u = 2 * UNIT_ROUNDOFF[dtype] if mode == "affine" else 0
+        # A tile of the matrix is rounded to the dtype, once.
+        u = UNIT_ROUNDOFF[dtype] if mode == "affine" else 0
         assert_near(found, exact, bound + u * magnitude, dtype)
         if framework == "mlx" and len(shape) == 3:
             theirs = mx.quantized_matmul(given, *parts, **options)
@@ -217,7 +218,7 @@ def test_forward_and_gradient(kind: tuple, dtype: str, framework: str) -> None:
     x = made(framework, rounded(np.random.default_rng(5).standard_normal((2, 9, 128)), dtype), dtype)  # fmt: skip
     (dx,) = gradients(framework, lambda a: ops.quantized_matmul(a, *parts, **options), [x], weights)
     exact, bound, magnitude = product_and_bound(weights, parts, values, kind, False)
-    u = 2 * UNIT_ROUNDOFF[dtype] if mode == "affine" else 0
+    u = UNIT_ROUNDOFF[dtype] if mode == "affine" else 0
     assert_near(dx, exact, bound + u * magnitude, dtype)
 
 
@@ -278,6 +279,21 @@ def test_counts_of_matrices_are_the_least(bits: int) -> None:
     # Two a step, and one behind the last.
     assert counts.barriers <= tiles * (2 * (k // 32) + 1)
     assert counts.private_bytes == 0
+
+
+@pytest.mark.parametrize("bits", [4, 8])
+def test_a_number_of_a_matrix_takes_a_conversion_and_an_fma(bits: int) -> None:
+    """Codes of 4 bits are masked where they are in their byte; the scale of the upper ones is a 16th, one product for each group."""
+    m, n, k = 64, 64, 128
+    parts, _ = quantized(matrix((n, k), "float32"), ("affine", 64, bits), "float32")
+    config = (64, 64, 32, 4)
+    with forced(QUANTIZED.name, config), triton.launch_options(count=True) as report:
+        ops.quantized_matmul(np.ones((m, k), np.float32), *parts, bits=bits)
+    counters = report.launches[0].counters
+    assert counters["optimized_f32_fma"] == counters["optimized_f32_other"] == n * k
+    # Two threads share a row of a step, of which each makes a 16th of the scale.
+    assert counters["optimized_f32_mul"] == (2 * n * (k // 32) if bits == 4 else 0)
+    assert counters["optimized_f32_add"] == 0
 
 
 @pytest.mark.own_route

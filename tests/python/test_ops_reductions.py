@@ -184,6 +184,45 @@ def test_special_values() -> None:
             np.testing.assert_array_equal(np.isnan(near), np.isnan(call(kind, x, 1, False)))
 
 
+@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("length", [65, 128, 311, 1000, 1025, 16_383])
+def test_rows_in_pieces(kind: str, dtype: str, length: int) -> None:
+    """Rows of every number of units, alone and four at once, of which the last program's begin early; with NaN and infinities."""
+    rng = np.random.default_rng(length)
+    for rows in (2, 67):
+        x = rounded(rng.standard_normal((rows, length)), dtype)
+        if kind == "prod":
+            x = rounded(np.exp(x / 64), dtype)
+        y, error = exact(kind, x, 1, False), bound(kind, x, 1, False)
+        assert_near(call(kind, made("numpy", x, dtype), 1, False), y, error, dtype)
+    places = rng.integers(0, length, rows)
+    x[np.arange(rows), places] = np.nan
+    x[::3] = rounded(rng.standard_normal((len(x[::3]), length)), dtype)
+    found = numbers(call(kind, made("numpy", x, dtype), 1, False))
+    assert np.array_equal(np.isnan(found), np.arange(rows) % 3 != 0)
+    if kind in ("max", "min", "logsumexp"):
+        x = np.full((4, length), -np.inf if kind != "min" else np.inf)
+        x[1, length // 2], x[2, -1] = 3.0, -x[2, -1]
+        found = numbers(call(kind, made("numpy", x, dtype), 1, False))
+        assert np.array_equal(found, [x[0, 0], 3.0, x[2, -1], x[0, 0]])
+
+
+@pytest.mark.parametrize("dtype", ["bool", "int8", "int32", "uint32", "int64", "float32"])
+@pytest.mark.parametrize("length", [80, 133, 1024, 2000])
+def test_integers_and_bools_of_rows_in_pieces(dtype: str, length: int) -> None:
+    rng = np.random.default_rng(length)
+    x = rng.integers(0, 100, (70, length)).astype(dtype)
+    x[np.arange(70), rng.integers(0, length, 70)] = 0
+    x[1::3] = np.zeros_like(x[1::3])
+    x[2::3] = np.ones_like(x[2::3])
+    x[4, length - 1] = 1
+    assert np.array_equal(ops.all(x, 1), np.all(x, 1))
+    assert np.array_equal(ops.any(x, 1), np.any(x, 1))
+    for kind in ("sum", "max", "min"):
+        assert np.array_equal(call(kind, x, 1, False), exact(kind, x, 1, False)), kind
+
+
 @pytest.mark.own_route
 def test_the_gradient_of_logsumexp_is_the_softmax_of_infinite_numbers_too() -> None:
     torch = pytest.importorskip("torch")

@@ -12,7 +12,16 @@ from triton_metal.errors import LaunchTypeError, LaunchValueError
 from triton_metal.ops._arrays import dtype_name
 from triton_metal.ops._choices import forced
 
-from ops_support import FLOATS, FRAMEWORKS, assert_near, gradients, made, on_frameworks, rounded
+from ops_support import (
+    FLOATS,
+    FRAMEWORKS,
+    assert_near,
+    gradients,
+    made,
+    numbers,
+    on_frameworks,
+    rounded,
+)
 
 EPS = 2.0**-24
 SHAPES = (
@@ -41,6 +50,48 @@ def call(kind: str, x: Any, axis: int, reverse: bool, exclusive: bool) -> Any:
     if kind == "cummax":
         return ops.cummax(x, axis, reverse)
     return getattr(ops, kind)(x, axis, reverse, exclusive)
+
+
+@pytest.mark.own_route
+@pytest.mark.parametrize("kind", ["cumsum", "cumprod", "cummax"])
+@pytest.mark.parametrize("length", [257, 300, 511, 1024, 1025, 2500])
+def test_many_rows_are_scanned_piece_by_piece(kind: str, length: int) -> None:
+    """Each by one SIMD-group: both ways, with NaN, infinities and integers."""
+    rng = np.random.default_rng(length)
+    for dtype in (*FLOATS, "int32", "int64", "uint8"):
+        x = rng.standard_normal((64, length)) / (256 if kind == "cumprod" else 1)
+        x = x + 1 if kind == "cumprod" else x
+        if dtype not in FLOATS:
+            x = rng.integers(0, 3, (64, length)) - (dtype != "uint8")
+        x = rounded(x, dtype) if dtype in FLOATS else x.astype(dtype)
+        for reverse, exclusive in ((False, False), (True, False), (False, True), (True, True)):
+            if kind == "cummax" and exclusive:
+                continue
+            with triton.launch_options(count=True) as log:
+                found = call(kind, made("numpy", x, dtype), 1, reverse, exclusive)
+            assert [each.kernel.name for each in log.launches] == ["scan_row_kernel"]
+            wide = x.astype(np.int64) if dtype == "int64" else x
+            y = scanned(kind, wide, 1, reverse, exclusive)
+            if dtype not in FLOATS or kind == "cummax":
+                assert np.array_equal(numbers(found) if dtype in FLOATS else found, y)
+            else:
+                size = scanned(kind, np.abs(x), 1, reverse, exclusive)
+                steps = length + 2 if kind == "cumprod" else min(length, length / 64 + 36)
+                assert_near(found, y, steps * EPS * size, dtype)
+    x = rng.standard_normal((64, length)).astype(np.float32)
+    x = 1 + x / 256 if kind == "cumprod" else x
+    x[3, length // 2], x[4, 0], x[5, 200], x[6], x[7, -1] = (
+        np.nan,
+        -np.nan,
+        np.inf,
+        -np.inf,
+        -np.nan,
+    )
+    for reverse in (False, True):
+        y = scanned(kind, x, 1, reverse, False)
+        found = call(kind, x, 1, reverse, False)
+        assert np.array_equal(np.isnan(found), np.isnan(y))
+        assert np.array_equal(np.isinf(found), np.isinf(y))
 
 
 @pytest.mark.parametrize("kind", ["cumsum", "cumprod", "cummax"])

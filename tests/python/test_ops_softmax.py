@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import triton_metal.ops as ops
 from triton_metal.errors import LaunchTypeError, LaunchValueError
-from triton_metal.ops.softmaxes import _widths
+from triton_metal.ops._pieces import pieces
 
 from ops_support import FLOATS, FRAMEWORKS, assert_near, gradients, made, rounded
 
@@ -128,7 +128,11 @@ def test_rows_that_are_no_power_of_two(length: int) -> None:
 
 
 def test_blocks_of_rows_hold_them() -> None:
-    for length in range(257, 16_385, 61):
-        widths, unit = _widths(length)
-        assert length <= unit * sum(widths) < length + unit
-        assert list(widths) == sorted(widths, reverse=True)
+    for length in range(65, 16_385, 61):
+        for least, most in ((32, 32), (32, 16)):
+            held = pieces(length, least, most)
+            widths, unit = held["WIDTHS"], held["UNIT"]
+            assert length <= unit * sum(widths) < length + unit
+            assert list(widths) == sorted(widths, reverse=True)
+            assert held["num_warps"] == unit // 32
+            assert sum(widths) <= most or unit == least

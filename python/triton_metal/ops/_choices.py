@@ -242,6 +242,11 @@ def answer(family: str, kind: str, sizes: tuple[int, ...]) -> Config | None:
     return _thread.configs.get(family) if _thread.configs else None
 
 
+def named(choice: str) -> Config | None:
+    """The configuration that this thread has named for a choice that a rule makes, without a table, if any."""
+    return _thread.configs.get(choice)
+
+
 @functools.lru_cache(maxsize=64)
 def _chip_of_name(name: str) -> Chip:
     return read_chip(VARIABLE, name)

@@ -10,11 +10,14 @@ import triton_metal as triton
 
 from ._arrays import Array, contiguous, dtype_name, is_whole, reshaped, size_of, strides
 from ._axes import as_rows
+from ._choices import named
 from ._convolution import convolution_kernel, filter_gradient_kernel
 from ._launch import launch
 from ._operators import Operator
 from ._reduce import reduce_rows
 
+#: The choice of a convolution's blocks of pixels, outputs and inputs, for `_choices.forced`.
+BLOCKS = "convolution blocks"
 #: Groups with fewer channels than this on a side are no products of tiles.
 SMALLEST = 8
 
@@ -89,6 +92,10 @@ def _block(size: int, largest: int) -> int:
     return next(b for b in (64, 32, 16) if b <= largest and triton.cdiv(size, b) * b <= padded)
 
 
+def _padded(size: int, block: int) -> int:
+    return triton.cdiv(size, block) * block
+
+
 def _form(inputs: int, outputs: int, groups: int) -> str:
     if groups > 1 and min(inputs, outputs) < SMALLEST:
         return "narrow"
@@ -129,8 +136,17 @@ def _forward(
         most = 32 if dtype != "float32" else 16
         block_k = _block(inputs if form == "tile" else inputs * math.prod(taps), most)
         # Smaller blocks where there would be few programs.
+        programs = groups * triton.cdiv(outputs, block_n) * triton.cdiv(n_pixels, 64)
+        block_m = 64 if programs * math.prod(spread) >= 64 else 32
+        # Many programs have shorter steps where these multiply a quarter less, as with 48 inputs; few wait for each step.
+        if (
+            block_m == 64
+            and form == "tile"
+            and 4 * _padded(inputs, 16) <= 3 * _padded(inputs, block_k)
+        ):
+            block_k = 16
+        block_m, block_n, block_k = named(BLOCKS) or (block_m, block_n, block_k)
         tiles = groups * triton.cdiv(outputs, block_n)
-        block_m = 64 if tiles * triton.cdiv(n_pixels, 64) * math.prod(spread) >= 64 else 32
     dilation3 = _three(dilation)
     from_first = wide_first != transposed  # whether the first axis of w is that of the inputs
     return launch(

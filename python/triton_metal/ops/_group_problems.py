@@ -200,8 +200,13 @@ def _either(name: str, call: Call, even: tuple[int, ...], ragged: tuple[int, ...
 
 #: Lengths that fill their powers of two, and that do not.
 _SHORT, _SHORT_RAGGED = (48, 128, 400, 512, 1104, 2048, 6000, 8192), (53, 121, 402, 1023, 1105, 4001, 8190)  # fmt: skip
+#: Of which a power of two is little more than all.
+_FULL, _FULL_RAGGED = (48, 128, 256, 464, 512, 912, 1024, 1808, 2048, 4000, 8192, 16_384), (53, 121, 255, 461, 900, 1023, 1999, 4001, 8190, 15_999)  # fmt: skip
 _LONG, _LONG_RAGGED = (24_576, 40_000, 65_536), (24_577, 40_001, 65_535)
 _UNEVEN, _UNEVEN_RAGGED = (304, 656, 1104, 2560, 4800, 9056), (301, 657, 1101, 2500, 4801, 9001)
+
+_LEAST, _LEAST_RAGGED = (16, 32, 48, 64), (5, 21, 53, 63)
+_PIECES, _PIECES_RAGGED = (80, 176, *_UNEVEN, 16_384), (77, 179, *_UNEVEN_RAGGED, 16_001)
 
 
 def _short_rows(name: str, call: Call, whole: int) -> dict[str, Calls]:
@@ -209,6 +214,25 @@ def _short_rows(name: str, call: Call, whole: int) -> dict[str, Calls]:
     even = sorted({max(16, whole * share // 4 // 16 * 16) for share in (3, 4)})
     ragged = (whole // 2 + 1, whole * 5 // 8, whole * 3 // 4 + 1, whole - 1)
     return _either(name, call, tuple(even), ragged, count=256)
+
+
+def _reduced_rows(call: Call) -> dict[str, Calls]:
+    """Few long rows in parts; short ones, of which a program has several; and those in pieces, which a program has alone or four of."""
+    name, row = "reduce_kernel rows", "reduce_row_kernel"
+    return {
+        **_either(name, call, (4096, 10_240, 40_960), (4093, 10_235, 40_001), count=8),
+        **{
+            kind: calls
+            for side in (2, 4)
+            for kind, calls in _either(f"{name} {side}", call, _LEAST, _LEAST_RAGGED, side).items()
+        },
+        **_short_rows(f"{name} 8", call, 64),
+        **_short_rows(f"{name} 16", call, 32),
+        f"{name} many": _rows(call, 16, count=256),
+        f"{name} many ragged": _rows(call, 3, 4, 6, 11, 13, count=256),
+        **_either(f"{row} four", call, (80, 176, 304, 656, 1024), (77, 179, 301, 657, 1001)),
+        **_either(f"{row} blocks", call, (1104, 2560, 4096, 9056), (1101, 2500, 4801, 9001)),
+    }
 
 
 def _reductions(name: str, call: Call, whole: int, block: int) -> dict[str, Calls]:
@@ -236,19 +260,15 @@ def _reductions(name: str, call: Call, whole: int, block: int) -> dict[str, Call
     }
 
 
-def _whole_rows(name: str, call: Call) -> dict[str, Calls]:
-    """Rows that are held as a whole, alone or several together."""
+def _centred_rows(end: str, call: Call) -> dict[str, Calls]:
+    """Short rows, which are held several together, and longer ones in pieces."""
+    name = f"centred_kernel {end}"
     return {
-        f"{name} rows": _rows(call, 272, 512, 1104, 2048, 4000, 4096),
-        f"{name} rows ragged": _rows(call, 301, 511, 1101, 2047, 3001, 4030),
-        f"{name} rows 2": _rows(call, 144, 192, 256),
-        f"{name} rows 2 ragged": _rows(call, 137, 190, 251),
-        f"{name} rows 4": _rows(call, 80, 96, 128),
-        f"{name} rows 4 ragged": _rows(call, 69, 90, 127),
         **_short_rows(f"{name} rows 8", call, 64),
         **_short_rows(f"{name} rows 16", call, 32),
         f"{name} rows many": _rows(call, 16),
         f"{name} rows many ragged": _rows(call, 3, 4, 6, 11, 13),
+        **_either(f"centred_row_kernel {end}", call, _PIECES, _PIECES_RAGGED),
     }
 
 
@@ -304,10 +324,15 @@ PROBLEMS: Mapping[str, Calls] = {
         lambda x: activations._ACTIVATION_BACKWARD(x, x, "gelu"), 1024
     ),
     "gated_kernel": _rows(lambda x: activations.silu_mul(x, x), 1024),
-    **_either("softmax_kernel False", softmaxes.softmax, _SHORT, (*_SHORT_RAGGED, 230, 15_999)),
-    **_either("softmax_kernel True", softmaxes.log_softmax, _SHORT, (*_SHORT_RAGGED, 230, 15_999)),
-    **_either("uneven_softmax_kernel False", softmaxes.softmax, _UNEVEN, _UNEVEN_RAGGED),
-    **_either("uneven_softmax_kernel True", softmaxes.log_softmax, _UNEVEN, _UNEVEN_RAGGED),
+    **_either("softmax_kernel False", softmaxes.softmax, _FULL, _FULL_RAGGED),
+    **_either("softmax_kernel True", softmaxes.log_softmax, _LEAST, _LEAST_RAGGED),
+    **_either(
+        "uneven_softmax_kernel False",
+        softmaxes.softmax,
+        (80, 176, *_UNEVEN),
+        (77, 179, *_UNEVEN_RAGGED),
+    ),
+    **_either("uneven_softmax_kernel True", softmaxes.log_softmax, _PIECES, _PIECES_RAGGED),
     **_either("long_softmax_kernel", softmaxes.softmax, _LONG, _LONG_RAGGED),
     **_either(
         "softmax_backward_kernel",
@@ -315,8 +340,10 @@ PROBLEMS: Mapping[str, Calls] = {
         _SHORT,
         _SHORT_RAGGED,
     ),
-    **_either("norm_kernel True", norms.layer_norm, _SHORT, _SHORT_RAGGED),
-    **_either("norm_kernel False", norms.rms_norm, _SHORT, _SHORT_RAGGED),
+    **_either("norm_kernel True", norms.layer_norm, _LEAST, _LEAST_RAGGED),
+    **_either("norm_kernel False", norms.rms_norm, _LEAST, _LEAST_RAGGED),
+    **_either("norm_row_kernel True", norms.layer_norm, _PIECES, _PIECES_RAGGED),
+    **_either("norm_row_kernel False", norms.rms_norm, _PIECES, _PIECES_RAGGED),
     **_either("long_norm_kernel", norms.layer_norm, _LONG, _LONG_RAGGED),
     "norm_backward_kernel": _gradients_of_norms((1, 64), (128, 272, 512, 1536, 2048, 4096)),
     "norm_backward_kernel ragged": _gradients_of_norms((1, 64), (121, 339, 511, 1533, 2047, 4001)),
@@ -333,25 +360,27 @@ PROBLEMS: Mapping[str, Calls] = {
     ),
     "tiles_kernel": _linear_losses(64, 112, 272, 624),
     "tiles_kernel ragged": _linear_losses(61, 121, 270, 450),
-    **_reductions("reduce_kernel", _sum, 128, 512),
+    **_reduced_rows(_sum),
     **_column_reductions("reduce_kernel", _sum, (2, 4, 8, 16)),
     **_column_reductions("reduce_kernel", lambda x: reductions.max(x, 1), (2, 4, 8, 16), " max"),
-    **_whole_rows("centred_kernel var", lambda x: reductions.var(x, 1)),
-    **_whole_rows("centred_kernel log", lambda x: reductions.logsumexp(x, 1)),
+    **_centred_rows("var", lambda x: reductions.var(x, 1)),
+    **_centred_rows("log", lambda x: reductions.logsumexp(x, 1)),
     **_reductions("place_kernel", _argmax, 64, 256),
     **_column_reductions("place_kernel", _argmax, (2, 4, 8)),
+    # Of many long rows a SIMD-group has one alone.
     **_either(
         "scan_kernel one",
         _cumsum,
         (272, 512, 1104, 2048, 3552, 4096),
         (301, 511, 1101, 2047, 2501, 4030),
+        count=32,
     ),
     **_either("scan_kernel one 2", _cumsum, (144, 192, 256), (137, 190, 251)),
     **_either("scan_kernel one 4", _cumsum, (80, 96, 128), (69, 90, 127)),
     **_short_rows("scan_kernel one 8", _cumsum, 64),
     **_short_rows("scan_kernel one 16", _cumsum, 32),
     **_either("scan_kernel one many", _cumsum, (16,), (3, 4, 6, 11, 13)),
-    **_either("scan_kernel walk", _cumsum, (4112, 8192, 12_000), (4101, 8190, 12_001)),
+    **_either("scan_kernel walk", _cumsum, (4112, 8192, 12_000), (4101, 8190, 12_001), 32),
     "scan_kernel totals": _totals(False),
     "scan_kernel totals ragged": _totals(True),
     # Programs have some short rows each, and one or a few where there are no more.

@@ -80,8 +80,7 @@ def _rows(array: str, constant: str = "", length: str = "") -> Reader:
         kind = f"{dtype} {arguments[constant]}" if constant else dtype
         if "WIDTHS" in arguments:
             tile = arguments["UNIT"] * sum(arguments["WIDTHS"])
-        else:
-            tile *= arguments.get("ROWS", 1)
+        tile *= arguments.get("ROWS", 1)
         if length:
             kind = _form(kind, arguments[length])
         count, programs = size_of(tuple(x.shape)), math.prod(grid)
@@ -108,9 +107,21 @@ def _reduced(arguments: Arguments, grid: Sequence[int]) -> Seen:
     return found._replace(kind=_form(kind, arguments["inner"]))
 
 
+def _reduced_rows(arguments: Arguments, grid: Sequence[int]) -> Seen:
+    """Long rows in blocks, and four short ones at once."""
+    found = _rows("x_ptr")(arguments, grid)
+    form = "blocks" if arguments["BLOCK"] else "four" if arguments["ROWS"] == 4 else "one"
+    kind = _form(f"{found.kind} {form}", arguments["length"])
+    if not arguments["BLOCK"]:
+        return found._replace(kind=kind)
+    steps = -(-arguments["length"] // arguments["BLOCK"])
+    return found._replace(kind=kind, tile=arguments["BLOCK"], steps=steps)
+
+
 def _centred(arguments: Arguments, grid: Sequence[int]) -> Seen:
-    """The logarithm of a sum of exponentials, or a variance."""
-    found = _reduced(arguments, grid)
+    """The logarithm of a sum of exponentials, or a variance: of several short rows, or of one."""
+    read = _reduced if "FORM" in arguments else _rows("x_ptr", "", "length")
+    found = read(arguments, grid)
     dtype, *words = found.kind.split()
     end = "log" if arguments["END"] == "log" else "var"
     return found._replace(kind=" ".join([dtype, end, *words]))
@@ -272,7 +283,8 @@ def _reductions(held: int, *joins: str) -> tuple[str, ...]:
 
 #: The blocks that are sorted.
 SORTED = tuple(1 << i for i in range(5, 13))
-_CENTRED = tuple(f"{end} rows{form}" for end in ("var", "log") for form in _ROWS)
+#: A program has 8 short rows or more, where there are so many.
+_CENTRED = tuple(f"{end} rows{form}" for end in ("var", "log") for form in _ROWS[3:])
 _SCANS = (*(f"one{form}" for form in _ROWS), "walk", "totals")
 #: The kernels with a table: how their launches are read, and which kinds the table has.
 KERNELS: Mapping[str, tuple[Reader, tuple[str, ...]]] = {
@@ -284,6 +296,7 @@ KERNELS: Mapping[str, tuple[Reader, tuple[str, ...]]] = {
     "long_softmax_kernel": (_rows("x_ptr", "", "length"), _both(*DTYPES)),
     "softmax_backward_kernel": (_rows("y_ptr", "", "length"), _both(*DTYPES)),
     "norm_kernel": (_rows("x_ptr", "CENTRE", "n_cols"), _both(*_with(False, True))),
+    "norm_row_kernel": (_rows("x_ptr", "CENTRE", "n_cols"), _both(*_with(False, True))),
     "long_norm_kernel": (_rows("x_ptr", "", "n_cols"), _both(*DTYPES)),
     "norm_backward_kernel": (_norm_gradients, _both(*DTYPES)),
     "column_sums_kernel": (_column_sums, ("float32",)),
@@ -293,7 +306,9 @@ KERNELS: Mapping[str, tuple[Reader, tuple[str, ...]]] = {
     "cross_entropy_backward_kernel": (_rows("logits_ptr", "", "classes"), _both(*DTYPES)),
     "tiles_kernel": (_logits, _both(*DTYPES)),
     "reduce_kernel": (_reduced, _reductions(512, "", " max")),
+    "reduce_row_kernel": (_reduced_rows, _both(*_with("four", "blocks"))),
     "centred_kernel": (_centred, _both(*_with(*_CENTRED))),
+    "centred_row_kernel": (_centred, _both(*_with("var", "log"))),
     "place_kernel": (_reduced, _reductions(256, "")),
     "scan_kernel": (_scanned, _both(*_with(*_SCANS))),
     "sort_kernel": (_sorted, _with(*SORTED, "some")),

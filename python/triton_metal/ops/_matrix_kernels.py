@@ -241,9 +241,12 @@ def vector_along_columns_kernel(
     M_FORMAT: tl.constexpr, X_FORMAT: tl.constexpr,
     ACCUMULATOR: tl.constexpr, ACTIVATION: tl.constexpr,
 ):  # fmt: skip
-    """The same where the rows' numbers lie side by side: EACH sums along K for each row."""
+    """The same where the rows' numbers lie side by side: EACH sums along K for each row.
+
+    A step has several parts of EACH numbers, each of which is added to the sums by itself, as products are then fma.
+    """
     batch, first = tl.program_id(1), tl.program_id(0) * BLOCK_R
-    local, offs_k = tl.arange(0, BLOCK_R), tl.arange(0, BLOCK_K)
+    local, offs_k = tl.arange(0, BLOCK_R), tl.arange(0, EACH)
     inside = first + local < R
     m_ptr += offset_of(batch, batches, m_steps) + first.to(tl.int64) * stride_r
     x_ptr += offset_of(batch, batches, x_steps)
@@ -251,10 +254,13 @@ def vector_along_columns_kernel(
     x_ptrs = x_ptr + offs_k * stride_x
     acc = tl.zeros((EACH, BLOCK_R), ACCUMULATOR)
     for k in range(0, K, BLOCK_K):
-        m = tl.load(m_ptrs, mask=(offs_k[:, None] < K - k) & inside[None, :], other=0)
-        x = tl.load(x_ptrs, mask=offs_k < K - k, other=0)
-        products = as_type(m, M_FORMAT, ACCUMULATOR) * as_type(x, X_FORMAT, ACCUMULATOR)[:, None]
-        acc += tl.sum(tl.reshape(products, (BLOCK_K // EACH, EACH, BLOCK_R)), axis=0)
+        for part in tl.static_range(0, BLOCK_K, EACH):
+            rest = K - k - part
+            m_part = m_ptrs + part * stride_k
+            m = tl.load(m_part, mask=(offs_k[:, None] < rest) & inside[None, :], other=0)
+            x = tl.load(x_ptrs + part * stride_x, mask=offs_k < rest, other=0)
+            m, x = as_type(m, M_FORMAT, ACCUMULATOR), as_type(x, X_FORMAT, ACCUMULATOR)
+            acc += m * x[:, None]
         m_ptrs += BLOCK_K * stride_k
         x_ptrs += BLOCK_K * stride_x
     finish_vector(

@@ -312,7 +312,9 @@ def _launch_vector(
     stride_r, stride_k = (plan.bn, plan.bk) if left else (plan.am, plan.ak)
     along_rows = stride_r != 1 or stride_k == 1
     itemsize = _itemsize(matrix)
-    aligned = (stride_r if along_rows else stride_k) * itemsize % 16 == 0
+    # Numbers that one access reads are there together, or none is: masks of single ones take registers.
+    ends, step = (plan.k, stride_r) if along_rows else (rows, stride_k)
+    aligned = step * itemsize % 16 == 0 and ends % 16 == 0
     tile = vector_tile(along_rows, rows, itemsize, aligned)
     steps = ("x_steps", "m_steps") if left else ("m_steps", "x_steps")
     return launch(

@@ -39,14 +39,30 @@ def small_half(word):
 
 @triton.jit
 def numbers_of(codes, scale, bias, MODE: tl.constexpr, TYPE: tl.constexpr):
-    """The numbers of codes."""
+    """The numbers of codes, rounded once to TYPE where a mode has biases; others round nothing that TYPE has."""
     if MODE == "affine":
-        return codes.to(TYPE) * scale.to(TYPE) + bias.to(TYPE)
+        return tl.fma(codes.to(tl.float32), scale.to(tl.float32), bias.to(tl.float32)).to(TYPE)
     if MODE == "mxfp8":
         codes = codes.to(tl.uint8).to(tl.float8e4nv, bitcast=True).to(TYPE)
     else:
         codes = small_half(codes << 28).to(TYPE) * 16384.0
     return codes * power_of_two(scale).to(TYPE)
+
+
+@triton.jit
+def numbers_of_pairs(pairs, scale, bias, MODE: tl.constexpr, TYPE: tl.constexpr):
+    """The numbers of bytes with two codes of 4 bits each, in a new last dimension.
+
+    An integer in the upper half of a byte stays there, and its scale is a 16th: exact, but for a scale of less than 2**-122.
+    """
+    if MODE == "affine":
+        low = numbers_of(pairs & 0x0F, scale, bias, MODE, TYPE)
+        high = numbers_of(pairs & 0xF0, scale.to(tl.float32) * 0.0625, bias, MODE, TYPE)
+    else:
+        codes = pairs.to(tl.uint32)
+        low = numbers_of(codes, scale, bias, MODE, TYPE)
+        high = numbers_of(codes >> 4, scale, bias, MODE, TYPE)
+    return tl.join(low, high)
 
 
 @triton.jit
@@ -317,50 +333,52 @@ def quantized_matmul_kernel(
     BITS: tl.constexpr, GROUP: tl.constexpr, MODE: tl.constexpr, TRANSPOSE: tl.constexpr,
     TYPE: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr,
 ):  # fmt: skip
-    """A tile of x w, or x times w's transpose: a tile of w, words or bytes, becomes numbers, and is multiplied.
+    """A tile of x w, or x times w's transpose: a tile of w's bytes becomes numbers, and is multiplied.
 
-    A block has at most one group of a row, which it divides. Words and groups run along w's rows: along K with
+    A block has at most one group of a row, which it divides. Bytes and groups run along w's rows: along K with
     TRANSPOSE, else along N.
     """
-    EACH: tl.constexpr = 1 if BITS == 8 else 32 // BITS
+    EACH: tl.constexpr = 8 // BITS
     SIDE: tl.constexpr = BLOCK_K if TRANSPOSE else BLOCK_N
     batch = tl.program_id(2).to(tl.int64)
     first_m, first_n = tl.program_id(1) * BLOCK_M, tl.program_id(0) * BLOCK_N
     m, n, k = tl.arange(0, BLOCK_M), tl.arange(0, BLOCK_N), tl.arange(0, BLOCK_K)
     unit = tl.arange(0, SIDE // EACH)
     x_mask, inside = (first_m + m < M)[:, None], first_n + n < N
-    width = K if TRANSPOSE else N
+    # A row's groups and bytes, which are then known to be a multiple of a group's.
+    groups = (K if TRANSPOSE else N) // GROUP
+    width = groups * (GROUP // EACH)
     x_ptr += (batch * M + first_m) * K
     row = batch * N + first_n if TRANSPOSE else batch * K
-    w_ptr += row * (width // EACH) + (0 if TRANSPOSE else first_n // EACH)
-    scales_ptr += row * (width // GROUP)
+    w_ptr += row * width + (0 if TRANSPOSE else first_n // EACH)
+    scales_ptr += row * groups
     if MODE == "affine":
-        biases_ptr += row * (width // GROUP)
+        biases_ptr += row * groups
     acc = tl.zeros((BLOCK_M, BLOCK_N), tl.float32)
     for start in range(0, K, BLOCK_K):
         x_at = x_ptr + m[:, None] * K + start + k[None, :]
         if TRANSPOSE:
             x = tl.load(x_at, mask=x_mask, other=0.0)
-            at = n[:, None] * (K // EACH) + unit[None, :]
-            rows, mask = n * (K // GROUP) + start // GROUP, inside
+            at = n[:, None] * width + unit[None, :]
+            rows, mask = n * groups + start // GROUP, inside
             whole = mask[:, None]
         else:
             x = tl.load(x_at, mask=x_mask & (start + k < K)[None, :], other=0.0)
-            at = k[:, None] * (N // EACH) + unit[None, :]
-            rows, mask = (start + k) * (N // GROUP) + first_n // GROUP, start + k < K
+            at = k[:, None] * width + unit[None, :]
+            rows, mask = (start + k) * groups + first_n // GROUP, start + k < K
             whole = mask[:, None] & (first_n + unit * EACH < N)[None, :]
         codes = tl.load(w_ptr + at, mask=whole, other=0)
-        w_ptr += BLOCK_K // EACH if TRANSPOSE else BLOCK_K * (N // EACH)
+        w_ptr += BLOCK_K // EACH if TRANSPOSE else BLOCK_K * width
         scale = tl.load(scales_ptr + rows, mask=mask, other=0)
         bias = scale
         if MODE == "affine":
             bias = tl.load(biases_ptr + rows, mask=mask, other=0)
         if BITS == 4:
-            # A thread has all codes of its words.
-            codes = tl.reshape(
-                unpacked(codes, 0, 4, 4, EACH), (BLOCK_N if TRANSPOSE else BLOCK_K, SIDE)
-            )
-        w = numbers_of(codes, scale[:, None], bias[:, None], MODE, TYPE)
+            # A thread has both codes of its bytes.
+            w = numbers_of_pairs(codes, scale[:, None], bias[:, None], MODE, TYPE)
+            w = tl.reshape(w, (BLOCK_N if TRANSPOSE else BLOCK_K, SIDE))
+        else:
+            w = numbers_of(codes, scale[:, None], bias[:, None], MODE, TYPE)
         w = tl.trans(w) if TRANSPOSE else w
         acc = tl.dot(x.to(TYPE), w, acc, input_precision="ieee")
     out = out_ptr + (batch * M + first_m) * N + m[:, None] * N + (first_n + n)[None, :]

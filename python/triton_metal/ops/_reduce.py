@@ -16,6 +16,7 @@ from ._axes import (
     Walk,
     accumulator,
     form_of,
+    is_wide,
     item_size,
     limits,
     power_of_two_within,
@@ -23,12 +24,29 @@ from ._axes import (
     walked_rows,
 )
 from ._launch import launch
+from ._pieces import (
+    WIDEST,
+    centred,
+    exp_of,
+    in_float32,
+    less,
+    load_pieces,
+    max_of,
+    pieces,
+    places_of,
+    sum_of,
+    sum_of_squares,
+)
 
 #: The numbers that a program holds at once: one SIMD-group reduces them, whose sums cross lanes once and need no barrier.
 BLOCK = 512
 #: The numbers of rows that are read once, and the most parts into which rows are cut.
 LONGEST = 16_384
 PARTS = 256
+#: So many rows are not cut: they have more SIMD-groups instead.
+MANY = 64
+#: So short rows are centred several at once, longer ones alone: a SIMD-group then has one row, which it adds up at once.
+SHORT = 64
 
 
 @triton.jit
@@ -108,6 +126,19 @@ def _numbers(
 
 
 @triton.jit
+def _ended(y, m, divisor, END: tl.constexpr):
+    if END == "divide":
+        y = tl.math.div_rn(y, divisor)
+    elif END == "root":
+        y = tl.math.sqrt_rn(y)
+    elif END == "deviation":
+        y = tl.math.sqrt_rn(tl.math.div_rn(y, divisor))
+    elif END == "log":
+        y = tl.log(y) + m
+    return y
+
+
+@triton.jit
 def reduce_kernel(
     x_ptr, m_ptr, y_ptr, rows, length, inner, part_length, parts, divisor,
     JOIN: tl.constexpr, MAP: tl.constexpr, END: tl.constexpr, READ: tl.constexpr, ACC: tl.constexpr,
@@ -144,17 +175,127 @@ def reduce_kernel(
         y = tl.reduce(total, 0, _max)[None, :]
     else:
         y = tl.reduce(total, 0, _min)[None, :]
-    if END == "divide":
-        y = tl.math.div_rn(y, divisor)
-    elif END == "root":
-        y = tl.math.sqrt_rn(y)
-    elif END == "deviation":
-        y = tl.math.sqrt_rn(tl.math.div_rn(y, divisor))
-    elif END == "log":
-        y = tl.log(y) + m
+    y = _ended(y, m, divisor, END)
     if y_ptr.dtype.element_ty == tl.int1:
         y = y != 0
     tl.store(y_ptr + to, y.to(y_ptr.dtype.element_ty), mask=given)
+
+
+@triton.jit
+def _greater(a, b):
+    return tl.maximum(a, b)
+
+
+@triton.jit
+def _lesser(a, b):
+    return tl.minimum(a, b)
+
+
+@triton.jit
+def _either(a, b):
+    return a | b
+
+
+@triton.jit
+def _reduced(x, AXIS: tl.constexpr, JOIN: tl.constexpr):
+    """The JOIN of numbers along an axis; of the greatest and the least, a NaN does not count."""
+    if JOIN == "sum":
+        return tl.reduce(x, AXIS, _sum)
+    if JOIN == "prod":
+        return tl.reduce(x, AXIS, _prod)
+    return tl.reduce(x, AXIS, _greater if JOIN == "max" else _lesser)
+
+
+@triton.jit
+def _joined_totals(a, b, JOIN: tl.constexpr):
+    if JOIN == "sum":
+        return a + b
+    if JOIN == "prod":
+        return a * b
+    return _greater(a, b) if JOIN == "max" else _lesser(a, b)
+
+
+@triton.jit
+def _has_nan(x):
+    """Which threads have a NaN among some neighbours: of two numbers, one comparison tells."""
+    if x.shape[1] == 4:
+        even, odd = tl.split(tl.reshape(x, (x.shape[0], 2, 2)))
+        return tl.reduce((even != even) | (odd != odd), 1, _either)
+    return tl.reduce(x != x, 1, _either)
+
+
+@triton.jit
+def _reduced_in_threads(
+    x_ptr, m, places, mask,
+    JOIN: tl.constexpr, MAP: tl.constexpr, READ: tl.constexpr, ACC: tl.constexpr, OTHER: tl.constexpr, IDENTITY: tl.constexpr,
+):  # fmt: skip
+    """What each thread's numbers of these pieces come to, and whether one is a NaN if that must be known: else None."""
+    total, broken = None, None
+    for i in tl.static_range(len(places)):
+        there = mask if i == len(places) - 1 else None
+        x = _numbers(x_ptr, m, places[i], there, MAP, READ, ACC, OTHER, IDENTITY)
+        own = _reduced(x, 1, JOIN)
+        total = own if i == 0 else _joined_totals(total, own, JOIN)
+        if x.dtype.is_floating() and (JOIN == "max" or JOIN == "min"):
+            broken = _has_nan(x) if i == 0 else broken | _has_nan(x)
+    return total, broken
+
+
+@triton.jit
+def reduce_row_kernel(
+    x_ptr, m_ptr, y_ptr, rows, length, divisor,
+    JOIN: tl.constexpr, MAP: tl.constexpr, END: tl.constexpr, READ: tl.constexpr, ACC: tl.constexpr,
+    OTHER: tl.constexpr, IDENTITY: tl.constexpr, WIDE: tl.constexpr,
+    WIDTHS: tl.constexpr, UNIT: tl.constexpr, BLOCK: tl.constexpr, BLOCK_WIDTHS: tl.constexpr, ROWS: tl.constexpr, EVEN: tl.constexpr,
+):  # fmt: skip
+    """The same of ROWS rows that lie one behind the other, each in pieces: those of whole blocks, if BLOCK is not 0, and WIDTHS."""
+    program = tl.program_id(0).to(tl.int64) if WIDE else tl.program_id(0)
+    base = program * ROWS
+    # The last program begins early rather than being cut.
+    first = base if EVEN else tl.minimum(base, rows - ROWS)
+    begin = 0
+    if BLOCK:
+        begin = (length - 1) // BLOCK * BLOCK
+    places, mask = places_of(length - begin, WIDTHS, UNIT)
+    x_ptr += first * length
+    y_ptr += first
+    for r in tl.static_range(ROWS):
+        m = 0.0
+        if m_ptr is not None:
+            m = tl.load(m_ptr + first + r).to(READ)
+        x_row = x_ptr + r * length
+        total, broken = _reduced_in_threads(
+            x_row + begin, m, places, mask, JOIN, MAP, READ, ACC, OTHER, IDENTITY
+        )
+        if BLOCK:
+            block, _ = places_of(BLOCK, BLOCK_WIDTHS, UNIT)
+            for _ in range(0, begin, BLOCK):
+                more, wrong = _reduced_in_threads(
+                    x_row, m, block, None, JOIN, MAP, READ, ACC, OTHER, IDENTITY
+                )
+                total = _joined_totals(total, more, JOIN)
+                if broken is not None:
+                    broken = broken | wrong
+                x_row += BLOCK
+        if broken is None:
+            y = _reduced(total, 0, JOIN)
+        else:
+            y = tl.reduce(tl.where(broken, float("nan"), total), 0, _max if JOIN == "max" else _min)
+        y = _ended(y, m, divisor, END)
+        if y_ptr.dtype.element_ty == tl.int1:
+            y = y != 0
+        there = None if EVEN else first + r >= base
+        tl.store(y_ptr + r, y.to(y_ptr.dtype.element_ty), mask=there)
+
+
+@triton.jit
+def _shift(top):
+    """What is taken off before exponentials, given the largest number; a NaN comes back by the sum.
+
+    No inf - inf: the exponential of what is infinite is 0 or infinite beside 0, too.
+    """
+    infinite = (top.to(tl.int32, bitcast=True) & 0x7FFFFFFF) == 0x7F800000
+    return tl.where(infinite, 0.0, top)
 
 
 @triton.jit
@@ -172,19 +313,32 @@ def centred_kernel(
     mask = (places < length) & given
     if END == "log":
         x = tl.load(x_ptr + at, mask=mask, other=-float("inf")).to(tl.float32)
-        top = tl.max(x, axis=0)[None, :]  # a NaN comes back by the sum
-        # No inf - inf: the exponential of what is infinite is 0 or infinite beside 0, too.
-        infinite = (top.to(tl.int32, bitcast=True) & 0x7FFFFFFF) == 0x7F800000
-        shift = tl.where(infinite, 0.0, top)
+        shift = _shift(tl.max(x, axis=0)[None, :])
         y = tl.log(tl.sum(tl.exp(x - shift), axis=0)[None, :]) + shift
     else:
         x = tl.load(x_ptr + at, mask=mask, other=0.0).to(tl.float32)
         mean = tl.sum(x, axis=0)[None, :] / length
         x = tl.where(mask, x - mean, 0.0)
-        y = tl.math.div_rn(tl.sum(x * x, axis=0)[None, :], divisor)
-        if END == "deviation":
-            y = tl.math.sqrt_rn(y)
+        y = _ended(tl.sum(x * x, axis=0)[None, :], 0.0, divisor, END)
     tl.store(y_ptr + row, y.to(y_ptr.dtype.element_ty), mask=given)
+
+
+@triton.jit
+def centred_row_kernel(
+    x_ptr, y_ptr, length, divisor, END: tl.constexpr, WIDTHS: tl.constexpr, UNIT: tl.constexpr
+):
+    """The same of one row, which is held in pieces."""
+    row = tl.program_id(0).to(tl.int64)
+    places, mask = places_of(length, WIDTHS, UNIT)
+    other: tl.constexpr = -float("inf") if END == "log" else 0.0
+    x = in_float32(load_pieces(x_ptr + row * length, places, mask, other))
+    if END == "log":
+        shift = _shift(max_of(x))
+        y = tl.log(sum_of(exp_of(less(x, shift)))) + shift
+    else:
+        x = centred(x, sum_of(x) / length, mask)
+        y = _ended(sum_of_squares(x), 0.0, divisor, END)
+    tl.store(y_ptr + row, y.to(y_ptr.dtype.element_ty))
 
 
 _TYPES = {
@@ -220,10 +374,13 @@ def reduce_rows(
         return identity if map == "" and read.startswith("float") else None
 
     def run(x: Array, of: Walk, read: str, result: str, **how: Any) -> Array:
+        kernel, grid, form = reduce_kernel, of.grid, of.arguments() | {"num_warps": 1}
+        if of.form == "rows" and of.parts == 1 and of.sizes[1] > SHORT:
+            kernel, grid, form = reduce_row_kernel, *_in_pieces(of)
         (y,) = launch(
-            reduce_kernel, of.grid, {"y_ptr": (of.result, result)}, like=x, x_ptr=x, divisor=float(divisor),
+            kernel, grid, {"y_ptr": (of.result, result)}, like=x, x_ptr=x, divisor=float(divisor),
             JOIN=join, READ=_TYPES[read], ACC=_TYPES[acc], OTHER=other(how["MAP"], read), IDENTITY=identity,
-            num_warps=1, **of.arguments(), **how,
+            **form, **how,
         )  # fmt: skip
         return y
 
@@ -238,11 +395,28 @@ def reduce_rows(
     return reshaped(y, (outer, inner))
 
 
+def _in_pieces(of: Walk) -> tuple[tuple[int], dict[str, Any]]:
+    """The grid of whole rows, and how they are held: each by one SIMD-group, the short ones four at once, which share their masks."""
+    rows, length, _ = of.sizes
+    in_blocks = length > 2 * BLOCK
+    held = pieces((length - 1) % BLOCK + 1 if in_blocks else length, most=64)
+    blocks = {
+        "BLOCK": BLOCK if in_blocks else 0,
+        "BLOCK_WIDTHS": (WIDEST,) * (BLOCK // (32 * WIDEST)),
+    }
+    side = 1 if in_blocks or rows < 4 else 4
+    sizes = {"rows": rows, "length": length, "WIDE": is_wide(of.sizes)}
+    return (triton.cdiv(rows, side),), sizes | held | blocks | {
+        "ROWS": side,
+        "EVEN": rows % side == 0,
+    }
+
+
 def _least_parts(of: Walk) -> tuple[int, int]:
     """The least blocks of a part and the most parts: few of neighbours, of which a second launch reads all again."""
     if of.sizes[2] > 1:
         return max(1, 256 // of.block), max(1, min(PARTS, 2 * PARTS // max(of.programs, 1)))
-    return 4, max(1, min(PARTS, 2 * PARTS // max(of.programs, 1)))
+    return 4, 1 if of.sizes[0] >= MANY else min(PARTS, 2 * PARTS // max(of.programs, 1))
 
 
 def centred_rows(
@@ -251,17 +425,20 @@ def centred_rows(
     """The variance ("divide"), deviation or log Σ exp ("log") of rows, which may be long."""
     outer, length, inner = sizes
     block = triton.next_power_of_2(max(length, 1))
-    if length > 0 and block <= (LONGEST if inner == 1 else LONGEST // 32):
-        side = min(inner, 32) if inner > 1 else min(outer, max(1, BLOCK // block))
+    outputs = {"y_ptr": ((outer, inner), dtype)}
+    common = {"x_ptr": x, "divisor": float(divisor), "END": end}
+    if inner == 1 and SHORT < length <= LONGEST:
+        how = pieces(length)
+        (y,) = launch(centred_row_kernel, (outer,), outputs, like=x, length=length, **common, **how)
+        return y
+    if block <= (SHORT if inner == 1 else LONGEST // 32) and length > 0:
+        side = min(inner, 32) if inner > 1 else min(outer, BLOCK // block)
         form = form_of(inner)
         side = triton.next_power_of_2(side) if form == "columns" else power_of_two_within(side)
         of = Walk(sizes, block, side, form)
         # One SIMD-group needs no barrier, while a thread can hold its numbers.
         alone = {"num_warps": 1} if block * side <= 2 * BLOCK else {}
-        (y,) = launch(
-            centred_kernel, of.grid, {"y_ptr": ((outer, inner), dtype)}, like=x, x_ptr=x,
-            divisor=float(divisor), END=end, **of.arguments(), **alone,
-        )  # fmt: skip
+        (y,) = launch(centred_kernel, of.grid, outputs, like=x, **common, **of.arguments(), **alone)
         return y
     if end == "log":
         top = reduce_rows(x, sizes, "max", "float32")

@@ -93,14 +93,14 @@ class VectorTile(NamedTuple):
 def vector_tile(along_rows: bool, rows: int, itemsize: int, aligned: bool) -> VectorTile:
     """The tile of a matrix's product with a vector, along its rows or its columns.
 
-    A thread reads 16 bytes at once, of bytes along rows 8, or four numbers where rows begin anywhere.
+    A thread reads 16 bytes at once, of bytes along rows 8, or four numbers where rows begin or end anywhere.
     """
     each = 16 // itemsize if aligned else 4
     if along_rows:
         return VectorTile(4, 32 * min(each, 8), min(each, 8))
     if itemsize == 4 and rows >= 2048:
-        return VectorTile(128, 4, 1)
-    return VectorTile(16, 64, 2 * each)
+        return VectorTile(128, 4, 4)
+    return VectorTile(16, 8 * each, 2 * each)
 
 
 #: With so many rows or fewer, a quantised matrix is multiplied row by row.

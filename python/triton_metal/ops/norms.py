@@ -1,6 +1,6 @@
 """Layer norm and RMS norm of the last axis, with gradients.
 
-A program holds one row in registers and reads it once; rows of more than LONGEST numbers, and of more than LONGEST_BACK for the
+A program holds one row in registers, in pieces, and reads it once; rows of more than LONGEST numbers, and of more than LONGEST_BACK for the
 gradient, are walked over in blocks. Mean and scale are not kept for the gradient, which has the row in registers again.
 
 With x̂ = (x - mean) scale and g = dy weight, the gradient of a row is dx = (g - mean(g) - x̂ mean(g x̂)) scale; RMS norm has no
@@ -16,6 +16,7 @@ from typing import Any
 import triton_metal as triton
 import triton_metal.language as tl
 
+from ..devices.selection import chosen
 from ._arrays import FLOATS, Array, contiguous, dtype_name, full, size_of
 from ._checks import (
     check_arrays,
@@ -28,11 +29,24 @@ from ._checks import (
 from ._launch import Spec, launch
 from ._long_norms import long_norm_backward_kernel, long_norm_kernel, weight_gradients_kernel
 from ._operators import Operator
+from ._pieces import (
+    added,
+    centred,
+    in_float32,
+    load_pieces,
+    pieces,
+    places_of,
+    store_pieces,
+    sum_of,
+    sum_of_squares,
+)
 
 #: The most numbers of a row that a program holds at once, and the block of longer rows.
 LONGEST, BLOCK = 16_384, 8_192
 #: The same for the gradient, which has x, dy and weights of a row; and the most beside which it keeps the sums over rows, too.
 LONGEST_BACK, BLOCK_BACK, LONGEST_SUMMED = 8_192, 4_096, 4_096
+#: So short rows are one block; longer ones are held in pieces.
+SHORT = 64
 #: The most programs whose sums of weights' gradients are added up.
 PROGRAMS = 256
 
@@ -61,6 +75,33 @@ def norm_kernel(
     if bias_ptr is not None:
         y += tl.load(bias_ptr + cols, mask=mask, other=0.0)
     tl.store(y_ptr + first + cols, y.to(y_ptr.dtype.element_ty), mask=mask)
+
+
+@triton.jit
+def norm_row_kernel(
+    x_ptr, residual_ptr, weight_ptr, bias_ptr, y_ptr, total_ptr, n_cols, share, eps,
+    CENTRE: tl.constexpr, WIDTHS: tl.constexpr, UNIT: tl.constexpr,
+):  # fmt: skip
+    """The same of a row that is held in pieces."""
+    first = tl.program_id(0).to(tl.int64) * n_cols
+    places, mask = places_of(n_cols, WIDTHS, UNIT)
+    x = in_float32(load_pieces(x_ptr + first, places, mask, 0.0))
+    if residual_ptr is not None:
+        x = added(x, in_float32(load_pieces(residual_ptr + first, places, mask, 0.0)))
+        x = store_pieces(total_ptr + first, places, mask, x)
+    if CENTRE:
+        x = centred(x, sum_of(x) * share, mask)
+    scale = tl.rsqrt(sum_of_squares(x) * share + eps)
+    for i in tl.static_range(len(WIDTHS)):
+        there = mask if i == len(WIDTHS) - 1 else None
+        other: tl.constexpr = 0.0 if i == len(WIDTHS) - 1 else None
+        y = x[i] * scale
+        if weight_ptr is not None:
+            weight = tl.load(weight_ptr + places[i], mask=there, other=other)
+            y = y.to(weight.dtype) * weight
+        if bias_ptr is not None:
+            y += tl.load(bias_ptr + places[i], mask=there, other=other)
+        tl.store(y_ptr + first + places[i], y.to(y_ptr.dtype.element_ty), mask=there)
 
 
 @triton.jit
@@ -140,10 +181,14 @@ def _sizes(
     return n_rows, n_cols, sizes | {"CENTRE": centre, "BLOCK": block}
 
 
-def _threads(x: Array, sizes: dict[str, Any]) -> dict[str, int]:
-    """The SIMD-groups of long rows of halves, of which a thread that has more than 16 would convert each twice."""
-    halves = dtype_name(x) != "float32" and sizes["BLOCK"] >= 4096
-    return {"num_warps": sizes["BLOCK"] // 512} if halves else {}
+def _launched(x: Array, outputs: dict[str, Spec], **arguments: Any) -> tuple[Array, ...]:
+    """A launch for rows of at most LONGEST numbers. MLX's own norms take the place of the kernel of whole blocks."""
+    n_rows, n_cols = size_of(tuple(x.shape)[:-1]), arguments["n_cols"]
+    if n_cols <= SHORT or chosen() == "mlx-graph":
+        return launch(norm_kernel, (n_rows,), outputs, like=x, **arguments)
+    del arguments["BLOCK"]
+    held = pieces(n_cols, most=16)
+    return launch(norm_row_kernel, (n_rows,), outputs, like=x, **arguments, **held)
 
 
 def _contiguous(**arrays: Array | None) -> dict[str, Array | None]:
@@ -159,19 +204,19 @@ def _norm(
     if n_cols > LONGEST:
         return launch(long_norm_kernel, (n_rows,), outputs, like=x, **given, **sizes)
     given |= {"residual_ptr": None, "total_ptr": None}
-    return launch(norm_kernel, (n_rows,), outputs, like=x, **given, **sizes, **_threads(x, sizes))
+    return _launched(x, outputs, **given, **sizes)
 
 
 def _residual_norm(
     x: Array, residual: Array, weight: Array | None, bias: Array | None, eps: float, centre: bool
 ) -> tuple[Array, ...]:
-    n_rows, n_cols, sizes = _sizes(x, eps, centre)
+    _, n_cols, sizes = _sizes(x, eps, centre)
     if n_cols > LONGEST:
         total = x + residual
         return _norm(total, weight, bias, eps, centre) + (total,)
     given = _contiguous(x=x, residual=residual, weight=weight, bias=bias)
     outputs = {"y_ptr": (x.shape, dtype_name(x)), "total_ptr": (x.shape, dtype_name(x))}
-    return launch(norm_kernel, (n_rows,), outputs, like=x, **given, **sizes, **_threads(x, sizes))
+    return _launched(x, outputs, **given, **sizes)
 
 
 def _backward(

@@ -181,7 +181,7 @@ def _multiplied(
     arguments: dict[str, Any] = {
         "like": x,
         "x_ptr": contiguous(x),
-        "w_ptr": viewed(w, "uint8" if bits == 8 and (transpose or not few) else "uint32"),
+        "w_ptr": viewed(w, "uint8" if not few or (bits == 8 and transpose) else "uint32"),
         "scales_ptr": contiguous(scales),
         "biases_ptr": None if biases is None else contiguous(biases),
         "M": m,
@@ -308,7 +308,7 @@ def dequantize(
 
     Raises LaunchValueError for shapes and dtypes that do not fit each other.
 
-    Error: the roundings of scale * code and of the sum to float32, and that of the result.
+    Error: the rounding of scale * code + bias to float32, and that of the result.
 
     >>> import numpy as np, triton_metal.ops as ops
     >>> w = np.array([[0.5, -1, 3, 6] * 8], np.float32)

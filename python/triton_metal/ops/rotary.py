@@ -27,8 +27,10 @@ from ._indices import check_index
 from ._launch import launch
 from ._operators import Operator
 
-#: The most rows that a program turns.
-HEADS = 8
+#: The most rows that a program turns: where there are many programs, they turn more with each angle.
+HEADS, HEADS_OF_MANY = 8, 16
+#: So many programs are many.
+MANY = 256
 
 
 @triton.jit
@@ -74,13 +76,19 @@ def rotary_kernel(
             tl.store(y_ptr + first + at, tl.load(x_ptr + first + at, mask=there), mask=there)
 
 
+def _heads(rows: int, length: int) -> int:
+    """How many of a position's rows a program turns: nearly as many in all programs."""
+    most = HEADS_OF_MANY if length * triton.cdiv(rows, HEADS_OF_MANY) >= MANY else HEADS
+    return triton.cdiv(rows, max(1, triton.cdiv(rows, most))) if rows else 1
+
+
 def _forward(
     x: Array, cos: Array | None, sin: Array | None, axis: int, offset: int, base: float, scale: float,
     dims: int, traditional: bool, inverse: bool,
 ) -> tuple[Array, ...]:  # fmt: skip
     shape, half = tuple(x.shape), dims // 2
     outer, length, inner = size_of(shape[:axis]), shape[axis], size_of(shape[axis + 1 : -1])
-    heads = min(HEADS, triton.next_power_of_2(max(outer * inner, 1)))
+    heads = _heads(outer * inner, length)
     rest, block = shape[-1] - dims, triton.next_power_of_2(max(half, 1))
     return launch(
         rotary_kernel,

@@ -24,6 +24,7 @@ from ._axes import (
     walked_rows,
 )
 from ._checks import check_arrays, check_axis, check_dtype, check_flag, check_rank, fail
+from ._choices import chip_for
 from ._launch import launch
 from ._operators import Operator
 from ._reduce import _TYPES, LONGEST, PARTS, _joined, _max, _prod, _sum
@@ -31,6 +32,10 @@ from ._reducing import ALL
 
 #: With fewer programs, rows are cut into parts.
 FEW = 8
+#: What a SIMD-group scans at once, four numbers of each thread; and with so many rows for each core or more, a SIMD-group has one
+#: alone: it needs no barrier. Fewer rows leave a core without work, and have more.
+PIECE = tl.constexpr(128)
+ROWS_OF_CORE = 8
 
 
 @triton.jit
@@ -61,6 +66,17 @@ def _turned(bits):
 
 
 @triton.jit
+def _ordered(x):
+    """Integers that order as float32 do, of which a NaN is the largest: the greater of a number and NaN is the number."""
+    return tl.where(x != x, 0x7FC00000, _turned(x.to(tl.int32, bitcast=True)))
+
+
+@triton.jit
+def _unordered(order):
+    return _turned(order).to(tl.float32, bitcast=True)
+
+
+@triton.jit
 def _scanned_block(x, carry, JOIN: tl.constexpr, ACC: tl.constexpr, ALONE: tl.constexpr):
     """The running results in a block, from what came before it on unless it is ALONE, and what comes before the next one."""
     places = tl.arange(0, x.shape[0])[:, None]
@@ -74,9 +90,7 @@ def _scanned_block(x, carry, JOIN: tl.constexpr, ACC: tl.constexpr, ALONE: tl.co
         return tl.associative_scan(begun, 0, _prod), after
     after = carry if ALONE else _max(carry, tl.reduce(x, 0, _max)[None, :])
     if tl.float32 == ACC:
-        # The greater of a number and NaN is the number here; of integers, that of NaN is the largest.
-        order = tl.where(begun != begun, 0x7FC00000, _turned(begun.to(tl.int32, bitcast=True)))
-        y = _turned(tl.associative_scan(order, 0, _greater)).to(tl.float32, bitcast=True)
+        y = _unordered(tl.associative_scan(_ordered(begun), 0, _greater))
     else:
         y = tl.associative_scan(begun, 0, _greater)
     return y, after
@@ -116,6 +130,79 @@ def scan_kernel(
                 tl.store(to_ptr + at, y.to(y_ptr.dtype.element_ty), mask=mask)
         if TOTALS:
             tl.store(y_ptr + of_part, carry, mask=given)
+
+
+@triton.jit
+def _before(upto, first):
+    """For each of 32 threads what the one before it has; `first` for the first one."""
+    thread = tl.arange(0, 32)
+    return tl.where(thread == 0, first, tl.gather(upto, tl.maximum(thread - 1, 0), 0))[:, None]
+
+
+@triton.jit
+def _scanned_piece(x, carry, JOIN: tl.constexpr):
+    """The running results in (32, 4) numbers, of which a thread has neighbours, and what comes before the next piece."""
+    if JOIN == "sum":
+        own = tl.reduce(x, 1, _sum)
+        before = _before(tl.associative_scan(own, 0, _sum) + carry, carry)
+        return tl.associative_scan(x, 1, _sum) + before, carry + tl.reduce(own, 0, _sum)
+    if JOIN == "prod":
+        own = tl.reduce(x, 1, _prod)
+        before = _before(tl.associative_scan(own, 0, _prod) * carry, carry)
+        return tl.associative_scan(x, 1, _prod) * before, carry * tl.reduce(own, 0, _prod)
+    own = tl.reduce(x, 1, _greater)
+    before = _before(tl.maximum(tl.associative_scan(own, 0, _greater), carry), carry)
+    y = tl.maximum(tl.associative_scan(x, 1, _greater), before)
+    return y, tl.maximum(carry, tl.reduce(own, 0, _greater))
+
+
+@triton.jit
+def scan_row_kernel(
+    x_ptr, y_ptr, length, JOIN: tl.constexpr, REVERSE: tl.constexpr, EXCLUSIVE: tl.constexpr,
+    ACC: tl.constexpr, IDENTITY: tl.constexpr, LOOP: tl.constexpr, LAST: tl.constexpr,
+):  # fmt: skip
+    """A row by one SIMD-group, piece after piece: LOOP of them in each step of a loop, or 0, and the LAST ones, of which one may be cut."""
+    x_ptr += tl.program_id(0).to(tl.int64) * length
+    y_ptr += tl.program_id(0).to(tl.int64) * length
+    ORDERED: tl.constexpr = JOIN == "max" and tl.float32 == ACC
+    carry = tl.full((), IDENTITY, ACC)
+    if ORDERED:
+        carry = _ordered(carry)
+    begin = 0
+    if LOOP:
+        begin = (length - 1) // (LOOP * PIECE) * (LOOP * PIECE)
+        for start in range(0, begin, LOOP * PIECE):
+            for i in tl.static_range(LOOP):
+                x, to, _ = _piece_at(x_ptr, start + i * PIECE, length, False, REVERSE, EXCLUSIVE, ACC, IDENTITY)  # fmt: skip
+                y, carry = _scanned_piece(_ordered(x) if ORDERED else x, carry, JOIN)
+                y = _unordered(y) if ORDERED else y
+                tl.store(y_ptr + to, y.to(y_ptr.dtype.element_ty))
+    for i in tl.static_range(LAST):
+        CUT: tl.constexpr = i == LAST - 1
+        x, to, mask = _piece_at(x_ptr, begin + i * PIECE, length, CUT, REVERSE, EXCLUSIVE, ACC, IDENTITY)  # fmt: skip
+        y, carry = _scanned_piece(_ordered(x) if ORDERED else x, carry, JOIN)
+        y = _unordered(y) if ORDERED else y
+        tl.store(y_ptr + to, y.to(y_ptr.dtype.element_ty), mask=mask)
+
+
+@triton.jit
+def _piece_at(
+    x_ptr, start, length,
+    CUT: tl.constexpr, REVERSE: tl.constexpr, EXCLUSIVE: tl.constexpr, ACC: tl.constexpr, IDENTITY: tl.constexpr,
+):  # fmt: skip
+    """The numbers of a piece of a row, where their results go in memory, and which there are if it may be cut."""
+    place = start + tl.arange(0, 32)[:, None] * 4 + tl.arange(0, 4)[None, :]
+    mask = place < length if CUT else None
+    source, read = place, mask
+    if EXCLUSIVE:
+        source = place - 1
+        read = (source >= 0) & mask if CUT else source >= 0
+    if REVERSE:
+        source, place = length - 1 - source, length - 1 - place
+    x = tl.load(x_ptr + source, mask=read, other=None if read is None else 0).to(ACC)
+    if read is not None and IDENTITY != 0:
+        x = tl.where(read, x, IDENTITY).to(ACC)
+    return x, place, mask
 
 
 @triton.jit
@@ -247,6 +334,18 @@ def _scan(
 ) -> Array:
     outer, length, inner = sizes
     acc = accumulator(dtype)
+    identity = {"sum": 0, "prod": 1, "max": limits(acc)[0]}[join]
+    how = {"JOIN": join, "REVERSE": reverse, "EXCLUSIVE": exclusive, "ACC": _TYPES[acc], "IDENTITY": identity}  # fmt: skip
+    piece = PIECE.value
+    alone = inner == 1 and 2 * piece < length < 2**31 - piece
+    if alone and outer >= ROWS_OF_CORE * chip_for(x).cores:
+        looped = length > 8 * piece
+        last = triton.cdiv((length - 1) % (4 * piece) + 1 if looped else length, piece)
+        (y,) = launch(
+            scan_row_kernel, (outer,), {"y_ptr": (x.shape, dtype)}, like=x, x_ptr=x, length=length,
+            LOOP=4 if looped else 0, LAST=last, num_warps=1, **how,
+        )  # fmt: skip
+        return y
     if inner > 1:
         # So many results that are stored at once fit into registers.
         block = min(power_of_two_within(length), 8 if item_size(acc) == 8 else 16)
@@ -261,9 +360,7 @@ def _scan(
     if of.programs < FEW:
         of = of.in_parts(max(1, 1024 // of.block), max(1, PARTS // (4 * max(of.programs, 1))))
     common = {
-        "x_ptr": x, "JOIN": join, "REVERSE": reverse, "EXCLUSIVE": exclusive, "ACC": _TYPES[acc],
-        "SINGLE": inner == 1 and length <= of.block and of.parts == 1,
-        "IDENTITY": {"sum": 0, "prod": 1, "max": limits(acc)[0]}[join], **of.arguments(),
+        "x_ptr": x, "SINGLE": inner == 1 and length <= of.block and of.parts == 1, **how, **of.arguments(),
     }  # fmt: skip
     if inner > 1 or of.block * of.side <= 512:
         common["num_warps"] = 1  # nothing crosses SIMD-groups

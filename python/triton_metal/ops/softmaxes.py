@@ -2,7 +2,7 @@
 
 An array is seen as (outer, length, inner) around the axis. A program takes one row, and where the axis is not the last
 one some neighbouring rows at once, so that its threads read what lies side by side. A row that fits into a threadgroup's
-registers is read once, in blocks of its own where a power of two is much more than it; a longer one is walked over twice, with a running maximum and sum for each place of a block.
+registers is read once, in pieces where a power of two is much more than it; a longer one is walked over twice, with a running maximum and sum for each place of a block.
 """
 
 from __future__ import annotations
@@ -16,6 +16,18 @@ from ._arrays import FLOATS, Array, contiguous, dtype_name, size_of
 from ._checks import check_arrays, check_axis, check_dtype, check_rank
 from ._launch import launch
 from ._operators import Operator
+from ._pieces import (
+    divided,
+    exp_of,
+    in_float32,
+    less,
+    load_pieces,
+    max_of,
+    pieces,
+    places_of,
+    store_pieces,
+    sum_of,
+)
 
 #: The most numbers of a row that a program holds at once.
 LONGEST = 16_384
@@ -44,36 +56,15 @@ def softmax_kernel(
 def uneven_softmax_kernel(
     x_ptr, y_ptr, length, LOG: tl.constexpr, WIDTHS: tl.constexpr, UNIT: tl.constexpr
 ):
-    """The same of one row of a last axis, in blocks of UNIT times one of WIDTHS, of which the last may be cut.
-
-    A thread has neighbours of each block, as many as its width is, and they are joined in a thread first.
-    """
-    x_ptr += tl.program_id(0).to(tl.int64) * length
-    y_ptr += tl.program_id(0).to(tl.int64) * length
-    thread = tl.arange(0, UNIT)[:, None]
-    xs, places, masks = (), (), ()
-    highest, before = None, 0
-    for i in tl.static_range(len(WIDTHS)):
-        LAST: tl.constexpr = i == len(WIDTHS) - 1
-        at = before + thread * WIDTHS[i] + tl.arange(0, WIDTHS[i])[None, :]
-        mask = at < length if LAST else None
-        x = tl.load(x_ptr + at, mask=mask, other=-float("inf") if LAST else None).to(tl.float32)
-        own = tl.max(x, axis=1)
-        highest = own if highest is None else tl.maximum(highest, own)
-        xs, places, masks = xs + (x,), places + (at,), masks + (mask,)
-        before += UNIT * WIDTHS[i]
-    top = tl.max(highest, axis=0)
-    total, kept = None, ()
-    for i in tl.static_range(len(WIDTHS)):
-        x = xs[i] - top
-        numerator = tl.exp(x)
-        own = tl.sum(numerator, axis=1)
-        total = own if total is None else total + own
-        kept = kept + (x if LOG else numerator,)
-    total = tl.sum(total, axis=0)
-    for i in tl.static_range(len(WIDTHS)):
-        y = kept[i] - tl.log(total) if LOG else kept[i] / total
-        tl.store(y_ptr + places[i], y.to(y_ptr.dtype.element_ty), mask=masks[i])
+    """The same of one row of a last axis, in pieces."""
+    first = tl.program_id(0).to(tl.int64) * length
+    places, mask = places_of(length, WIDTHS, UNIT)
+    x = in_float32(load_pieces(x_ptr + first, places, mask, -float("inf")))
+    x = less(x, max_of(x))
+    numerator = exp_of(x)
+    total = sum_of(numerator)
+    y = less(x, tl.log(total)) if LOG else divided(numerator, total)
+    store_pieces(y_ptr + first, places, mask, y)
 
 
 @triton.jit
@@ -147,31 +138,18 @@ def _blocks(x: Array, axis: int) -> tuple[tuple[int, int], dict[str, int]]:
     }
 
 
-def _widths(length: int) -> tuple[tuple[int, ...], int]:
-    """The widths of a row's blocks and their unit: at least 128, and a 16th of the power of two that holds the row.
-
-    A width is at most 4, what a thread reads at once wherever the row begins.
-    """
-    unit = max(128, triton.next_power_of_2(length) // 16)
-    units = triton.cdiv(length, unit)
-    return (4,) * (units // 4) + tuple(width for width in (2, 1) if units & width), unit
-
-
 def _forward(x: Array, axis: int, log: bool) -> tuple[Array, ...]:
     grid, sizes = _blocks(x, axis)
     kernel = softmax_kernel if sizes["length"] <= LONGEST else long_softmax_kernel
     outputs = {"y_ptr": (x.shape, dtype_name(x))}
-    if sizes["inner"] == 1 and 256 < sizes["length"] <= LONGEST:
-        widths, unit = _widths(sizes["length"])
-        if 8 * sum(widths) * unit <= 7 * sizes["BLOCK"]:
-            how = {"WIDTHS": widths, "UNIT": unit, "num_warps": unit // 32}
+    if sizes["inner"] == 1 and 64 < sizes["length"] <= LONGEST:
+        # Each thread takes the logarithm of the sum: so few have up to 32 numbers each.
+        held = pieces(sizes["length"], most=32 if log else 16)
+        if log or 8 * held["UNIT"] * sum(held["WIDTHS"]) <= 7 * sizes["BLOCK"]:
             return launch(
                 uneven_softmax_kernel, grid[:1], outputs, like=x, x_ptr=contiguous(x), LOG=log,
-                length=sizes["length"], **how,
+                length=sizes["length"], **held,
             )  # fmt: skip
-    if log and 1024 <= sizes["BLOCK"] <= LONGEST and sizes["ROWS"] == 1:
-        # Each thread takes the logarithm of the sum: so few have 16 numbers each.
-        sizes["num_warps"] = sizes["BLOCK"] // 512
     return launch(kernel, grid, outputs, like=x, x_ptr=contiguous(x), LOG=log, **sizes)
 
 

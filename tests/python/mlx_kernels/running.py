@@ -152,6 +152,10 @@ DEFECTS = (
     ("fft.h", "divergence", r"not all threads .* threadgroup barrier"),
 )
 
+#: Of files that write memory which is not theirs, what is wrong and what is right. `counted` runs them so, as they would fault: a thread behind
+#: the row stores into its array from a negative place on. What is right does less.
+CORRECTED = {"layer_norm": ("for (int i = n; i", "for (int i = max(n, 0); i")}
+
 
 _checks: list[frozenset[str]] = [CHECKS]
 
@@ -337,7 +341,17 @@ def _instantiated(of: str, kernel: Kernel, constants: Constants) -> _Kernel:
 def _built(file: str, name: str, constants: Constants = ()) -> _Kernel:
     folder = source_folder()
     assert folder is not None
-    return _Kernel(f'#include "{KERNELS}/{file}.metal"\n', folder, name, constants)
+    text = f'#include "{KERNELS}/{file}.metal"\n'
+    if _counts and file in CORRECTED:
+        text = _corrected(folder / KERNELS / f"{file}.metal", *CORRECTED[file])
+    return _Kernel(text, folder, name, constants)
+
+
+@cache
+def _corrected(path: Path, wrong: str, right: str) -> str:
+    text = path.read_text("utf-8")
+    assert wrong in text, f"{path} has no {wrong!r}"
+    return text.replace(wrong, right)
 
 
 def function_of(file: str, name: str) -> metal_api.Function:
