@@ -264,6 +264,13 @@ def _centred_rows(end: str, call: Call) -> dict[str, Calls]:
     """Short rows, which are held several together, and longer ones in pieces."""
     name = f"centred_kernel {end}"
     return {
+        **{
+            kind: calls
+            for side, form in ((1, ""), (2, " 2"), (4, " 4"))
+            for kind, calls in _either(
+                f"{name} rows{form}", call, _LEAST, _LEAST_RAGGED, side
+            ).items()
+        },
         **_short_rows(f"{name} rows 8", call, 64),
         **_short_rows(f"{name} rows 16", call, 32),
         f"{name} rows many": _rows(call, 16),

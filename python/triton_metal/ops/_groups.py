@@ -283,8 +283,7 @@ def _reductions(held: int, *joins: str) -> tuple[str, ...]:
 
 #: The blocks that are sorted.
 SORTED = tuple(1 << i for i in range(5, 13))
-#: A program has 8 short rows or more, where there are so many.
-_CENTRED = tuple(f"{end} rows{form}" for end in ("var", "log") for form in _ROWS[3:])
+_CENTRED = tuple(f"{end} rows{form}" for end in ("var", "log") for form in _ROWS)
 _SCANS = (*(f"one{form}" for form in _ROWS), "walk", "totals")
 #: The kernels with a table: how their launches are read, and which kinds the table has.
 KERNELS: Mapping[str, tuple[Reader, tuple[str, ...]]] = {
