@@ -7,8 +7,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+import triton_metal as triton
 import triton_metal.ops as ops
 from triton_metal.errors import LaunchTypeError, LaunchValueError
+from triton_metal.ops._choices import forced
+from triton_metal.ops._convolving import BLOCKS
 
 from ops_support import FLOATS, FRAMEWORKS, assert_near, made, rounded
 
@@ -226,3 +229,32 @@ X, W = np.zeros((1, 8, 8, 4), np.float32), np.zeros((6, 3, 3, 4), np.float32)
 def test_bad_arguments(call, error, message) -> None:
     with pytest.raises(error, match=message):
         call()
+
+
+@pytest.mark.parametrize(("inputs", "side", "step"), [(48, 64, 16), (48, 12, 32), (80, 64, 32)])
+def test_many_programs_have_short_steps_where_these_multiply_a_quarter_less(
+    inputs: int, side: int, step: int
+) -> None:
+    """48 inputs are three steps of 16; two of 32 are fewer, of which each of a few programs waits for each."""
+    x, w = np.ones((1, side, side, inputs), np.float16), np.ones((32, 1, 1, inputs), np.float16)
+    with triton.launch_options(count=True) as report:
+        y = ops.conv2d(x, w)
+    (launch,) = report.launches
+    assert launch.kernel.constants["BLOCK_K"] == step
+    padded = -(-inputs // step) * step
+    if side == 64:  # whole blocks of pixels
+        assert launch.counters["simdgroup_matrix_multiplies"] == side**2 * 32 * padded // 512
+    assert (y == inputs).all()
+
+
+@pytest.mark.parametrize("blocks", [(32, 16, 16), (32, 64, 16), (64, 32, 32)], ids=str)
+def test_named_blocks_give_the_convolution(blocks: tuple[int, int, int]) -> None:
+    rng = np.random.default_rng(2)
+    x, w = rng.standard_normal((1, 9, 7, 40)), rng.standard_normal((48, 3, 3, 40))
+    x, w = x.astype(np.float32), w.astype(np.float32)
+    expected = ops.conv2d(x, w, padding=1)
+    with forced(BLOCKS, blocks), triton.launch_options(count=True) as report:
+        found = ops.conv2d(x, w, padding=1)
+    constants = report.launches[0].kernel.constants
+    assert tuple(constants[f"BLOCK_{side}"] for side in "MNK") == blocks
+    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-4)

@@ -48,6 +48,16 @@ def _rows(call: Call, *lengths: int, count: int = 64) -> Calls:
     return calls
 
 
+def _elements(call: Call) -> Calls:
+    """Calls on many numbers, and on so few that one program has them all."""
+
+    def calls(dtype: str) -> Iterator[Callable[[], Any]]:
+        yield from _rows(call, 1024)(dtype)
+        yield from _rows(call, 300, 600, count=1)(dtype)
+
+    return calls
+
+
 def _columns(call: Call, *sizes: tuple[int, int, int]) -> Calls:
     """Calls on columns: arrays of them, how many side by side, and their length."""
 
@@ -326,11 +336,11 @@ def _lossy(reduction: str) -> Calls:
 
 #: By the kernel and its kind without the dtype: calls of a dtype whose launches are of this kind.
 PROBLEMS: Mapping[str, Calls] = {
-    "activation_kernel": _rows(activations.gelu, 1024),
-    "activation_backward_kernel": _rows(
-        lambda x: activations._ACTIVATION_BACKWARD(x, x, "gelu"), 1024
+    "activation_kernel": _elements(activations.gelu),
+    "activation_backward_kernel": _elements(
+        lambda x: activations._ACTIVATION_BACKWARD(x, x, "gelu")
     ),
-    "gated_kernel": _rows(lambda x: activations.silu_mul(x, x), 1024),
+    "gated_kernel": _elements(lambda x: activations.silu_mul(x, x)),
     **_either("softmax_kernel False", softmaxes.softmax, _FULL, _FULL_RAGGED),
     **_either("softmax_kernel True", softmaxes.log_softmax, _LEAST, _LEAST_RAGGED),
     **_either(
