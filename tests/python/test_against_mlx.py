@@ -20,13 +20,14 @@ from triton_metal.ops._choices import forced
 from triton_metal.ops._groups import GROUPS
 
 from mlx_kernels import NEEDS_MLX
+from mlx_kernels.convolution import Convolution
 from mlx_kernels.family import source_folder
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.append(str(ROOT / "benchmarks"))
 
 import against_mlx  # noqa: E402
-from against import along_rows, judge, quantizing, reducing, reports  # noqa: E402
+from against import along_rows, convolving, judge, matrices, quantizing, reducing, reports  # noqa: E402
 from against.counting import JUDGED, Measured, Text, compare, ours, ratio  # noqa: E402
 from against.launching import block_dims  # noqa: E402
 from against.problem import Problem, equal  # noqa: E402
@@ -164,6 +165,24 @@ def test_a_shipped_tile_of_a_quantised_product_stands_where_the_default_counts_m
     assert compared.ratios(compared.default)["float"] > 1.005
     assert compared.ours.configuration.startswith("tile (")
     assert not compared.above()
+
+
+def test_what_counts_no_more_stands_before_what_exceeds_less_elsewhere() -> None:
+    """Blocks of 64×32 have fewer barriers than MLX's tiles and no more of anything, if fewer programs than the default's."""
+    c = Convolution(1, 16, 96, (12, 12), (5, 5), (1, 1), (2, 2), t="float16")
+    with forced(GROUPS.name, (0,)):  # each with the SIMD-groups that its kernel has
+        compared = compare(convolving._convolution(c))
+    assert compared.default is not None
+    assert compared.above() == []
+    assert compared.ratios(compared.default)["barriers"] > 1.005
+    assert compared.ours.configuration.startswith("blocks (")
+
+
+def test_other_tiles_of_a_linear_layer_are_counted_too() -> None:
+    problem = matrices._product(500, 300, 200, "float16", "nt", bias=True)
+    assert "default" in problem.ours
+    assert any(name.startswith("tile (") for name in problem.ours)
+    assert not compare(problem).above()
 
 
 def test_a_wrong_default_is_no_row_whatever_else_is_right() -> None:
