@@ -262,7 +262,7 @@ def ops_cases(to: Convert) -> Iterator[Case]:
         # ops rounds once more before the product and before the sum, in the dtype of the weight.
         rounded = rounding(np.abs(expected - bias), dtype) * (2 + np.abs(weight))
         yield case(
-            ops.layer_norm, "norm_kernel", "256x1024", x,
+            ops.layer_norm, "norm_row_kernel", "256x1024", x,
             partial(ops.layer_norm, to(x), to(weight), to(bias)),
             expected, layer_norm.error_bound(x, weight, bias, expected) + rounded,
             layer_norm.least_device_bytes(x, weight) - 8 * 256,  # no mean and no rstd are kept
