@@ -26,9 +26,9 @@ def exact(
         position = scale * (offset + np.arange(length))[:, None]
         angle = position * base ** (-2.0 * pair / max(dims, 1))
         cos, sin = np.cos(angle), np.sin(angle)
-        # The exponent is rounded, and so are exp2, the position and the product.
+        # The exponent is rounded, and so are exp2, the position and the product; exp2 is off by four for each unit of its exponent.
         off = (
-            np.abs(angle) * FLOAT32 * (8 + 2 * pair * abs(math.log2(base)) / max(half, 1))
+            np.abs(angle) * FLOAT32 * (8 + 6 * pair * abs(math.log2(base)) / max(half, 1))
             + 4 * FLOAT32
         )
     else:

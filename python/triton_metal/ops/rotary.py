@@ -158,7 +158,7 @@ def rotary_embedding(
     values that are not allowed: an odd or too large ``dims``, a negative ``offset``, a ``base`` that is not positive.
 
     Error, with u = 2^-24 and beside the rounding of the result: (|a| + |b|) (α + 3 u) for a pair, where α is 0 for given
-    cosines, and |angle| u (8 + 4 i |log₂ base| / dims) + 4 u for computed ones.
+    cosines, and |angle| u (8 + 12 i |log₂ base| / dims) + 4 u for computed ones.
 
     >>> import numpy as np, triton_metal.ops as ops
     >>> x = np.array([[1, 0, 0, 0], [1, 0, 0, 0]], np.float32)
