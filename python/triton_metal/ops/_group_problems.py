@@ -226,16 +226,18 @@ def _short_rows(name: str, call: Call, whole: int) -> dict[str, Calls]:
     return _either(name, call, tuple(even), ragged, count=256)
 
 
+def _least_rows(name: str, call: Call, count: int) -> dict[str, Calls]:
+    """So few short rows that one program has them all."""
+    return _either(name, call, _LEAST, _LEAST_RAGGED, count)
+
+
 def _reduced_rows(call: Call) -> dict[str, Calls]:
     """Few long rows in parts; short ones, of which a program has several; and those in pieces, which a program has alone or four of."""
     name, row = "reduce_kernel rows", "reduce_row_kernel"
     return {
         **_either(name, call, (4096, 10_240, 40_960), (4093, 10_235, 40_001), count=8),
-        **{
-            kind: calls
-            for side in (2, 4)
-            for kind, calls in _either(f"{name} {side}", call, _LEAST, _LEAST_RAGGED, side).items()
-        },
+        **_least_rows(f"{name} 2", call, 2),
+        **_least_rows(f"{name} 4", call, 4),
         **_short_rows(f"{name} 8", call, 64),
         **_short_rows(f"{name} 16", call, 32),
         f"{name} many": _rows(call, 16, count=256),
@@ -274,13 +276,9 @@ def _centred_rows(end: str, call: Call) -> dict[str, Calls]:
     """Short rows, which are held several together, and longer ones in pieces."""
     name = f"centred_kernel {end}"
     return {
-        **{
-            kind: calls
-            for side, form in ((1, ""), (2, " 2"), (4, " 4"))
-            for kind, calls in _either(
-                f"{name} rows{form}", call, _LEAST, _LEAST_RAGGED, side
-            ).items()
-        },
+        **_least_rows(f"{name} rows", call, 1),
+        **_least_rows(f"{name} rows 2", call, 2),
+        **_least_rows(f"{name} rows 4", call, 4),
         **_short_rows(f"{name} rows 8", call, 64),
         **_short_rows(f"{name} rows 16", call, 32),
         f"{name} rows many": _rows(call, 16),
