@@ -109,8 +109,51 @@ private:
 
 } // namespace
 
+namespace {
+
+/// Bits of a thread's index, as a number: the index shifted right, and masked.
+struct IndexBits {
+  Place::Part::Kind kind;
+  uint64_t bits;
+  unsigned shift = 0;
+};
+
+} // namespace
+
+static std::optional<IndexBits> getIndexBits(Value value) {
+  Operation *op = value.getDefiningOp();
+  if (isa_and_present<LaneOp>(op))
+    return IndexBits{Place::Part::Kind::Lane, 31};
+  if (isa_and_present<SimdgroupOp>(op)) {
+    uint64_t count = op->getParentOfType<KernelOp>().getThreads() / 32;
+    return IndexBits{Place::Part::Kind::Simdgroup, llvm::NextPowerOf2(count - 1) - 1};
+  }
+  APInt number;
+  if (!isa_and_present<arith::AndIOp, arith::ShRUIOp>(op) ||
+      !matchPattern(op->getOperand(1), m_ConstantInt(&number)) || number.getActiveBits() > 31)
+    return std::nullopt;
+  std::optional<IndexBits> of = getIndexBits(op->getOperand(0));
+  if (!of)
+    return std::nullopt;
+  uint64_t constant = number.getZExtValue();
+  if (isa<arith::AndIOp>(op)) {
+    of->bits &= constant << of->shift;
+  } else {
+    of->shift += std::min<uint64_t>(constant, 32);
+    of->bits = of->bits >> of->shift << of->shift;
+  }
+  return of;
+}
+
 /// Bits of a number that is not negative: what is shifted, masked or joined from them.
 bool Summation::addBits(Operation *op, int64_t factor, unsigned depth) {
+  if (std::optional<IndexBits> of = getIndexBits(op->getResult(0))) {
+    if (!addBounds(0, of->bits >> of->shift, factor))
+      return false;
+    bool isLane = of->kind == Place::Part::Kind::Lane;
+    (isLane ? place.parts.back().laneBits : place.parts.back().simdgroupBits) = of->bits;
+    return true;
+  }
   APInt number;
   bool isConstant =
       matchPattern(op->getOperand(1), m_ConstantInt(&number)) && number.getActiveBits() < 31;
@@ -461,15 +504,24 @@ bool Place::isDisjointFrom(const Place &other, scf::ForOp loop) const {
   if (loop ? isMovedApart(other, loop) : isBelow(other) || other.isBelow(*this))
     return true;
   int64_t divisor = getDivisor(other, loop);
-  if (!divisor)
-    return high <= other.low || other.high <= low;
+  if (!divisor && (high <= other.low || other.high <= low))
+    return true;
   // Remainders by a number that divides what the two are apart.
-  auto areApart = [&](std::pair<int64_t, int64_t> own, std::pair<int64_t, int64_t> others) {
+  auto areApart = [](int64_t divisor, std::pair<int64_t, int64_t> own,
+                     std::pair<int64_t, int64_t> others) {
     int64_t distance = ((others.first - own.first) % divisor + divisor) % divisor;
     return own.second - own.first <= distance && others.second - others.first <= divisor - distance;
   };
-  return areApart(remainders(divisor), other.remainders(divisor)) ||
-         areApart(range(), other.range());
+  if (divisor && areApart(divisor, range(), other.range()))
+    return true;
+  // What threads add may be rows, too: places with other remainders by a row's length differ.
+  SmallVector<int64_t> lengths{divisor};
+  for (const Place *place : {this, &other})
+    for (const Part &part : place->parts)
+      lengths.push_back(std::gcd(divisor, part.factor));
+  return llvm::any_of(lengths, [&](int64_t length) {
+    return length != 0 && areApart(length, remainders(length), other.remainders(length));
+  });
 }
 
 /// The bytes from one step of a loop to the next where its index is multiplied by `factor`; 0 if
@@ -491,6 +543,7 @@ bool Place::meetsOnlyItself(const Place &other, int64_t numSimdgroups, scf::ForO
   bool areAlike = parts == other.parts;
   struct Split {
     int64_t lane = 0, simdgroup = 0, low, high;
+    uint64_t laneBits = 0, simdgroupBits = 0;
     SmallVector<std::pair<int64_t, int64_t>> digits;
     Split(const Place &place, bool hasDigits) : low(place.low), high(place.high) {
       for (const Part &part : place.parts) {
@@ -500,6 +553,8 @@ bool Place::meetsOnlyItself(const Place &other, int64_t numSimdgroups, scf::ForO
           digits.push_back({part.factor, (part.high - part.low) / part.factor + 1});
         else
           continue;
+        laneBits |= part.laneBits;
+        simdgroupBits |= part.simdgroupBits;
         low -= part.low;
         high -= part.high;
       }
@@ -510,8 +565,10 @@ bool Place::meetsOnlyItself(const Place &other, int64_t numSimdgroups, scf::ForO
     if (own.lane != theirs.lane || own.simdgroup != theirs.simdgroup)
       return int64_t(0);
     SmallVector<std::pair<int64_t, int64_t>> steps = own.digits;
-    steps.push_back({own.lane, 32});
-    if (numSimdgroups > 1)
+    // An index is a digit itself, or its bits are among the digits.
+    if (own.lane || own.laneBits != 31)
+      steps.push_back({own.lane, 32});
+    if (numSimdgroups > 1 && (own.simdgroup || own.simdgroupBits != uint64_t(numSimdgroups - 1)))
       steps.push_back({own.simdgroup, numSimdgroups});
     llvm::sort(steps);
     // Each step is at least as long as all that is inside of it.

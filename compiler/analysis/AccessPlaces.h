@@ -21,6 +21,8 @@ struct Place {
     int64_t low = 0, high = 0, factor = 1;
     /// Whether it is the lane's or the SIMD-group's index times the factor.
     Kind kind = Kind::Other;
+    /// Bits of these indices, if it is those bits as a number times the factor.
+    uint64_t laneBits = 0, simdgroupBits = 0;
 
     bool operator==(const Part &) const = default;
   };

@@ -81,7 +81,8 @@ public:
       if (isa<ReadTileOp, PermuteRegistersOp>(op))
         op.moveBefore(loop);
     int64_t step = *loop.getStep();
-    if (step == registers && registers <= kLargestChunk && conditions.empty() && masks.empty())
+    if (step == registers && registers <= kLargestChunk && conditions.empty() && masks.empty() &&
+        !getWholeMask(loop, step))
       return createChunk();
     if (conditions.empty())
       return createLoops(step, /*guarded=*/true);
@@ -123,6 +124,15 @@ private:
   void createStep(const Coord &at, int64_t step, bool guarded, bool writtenOut) {
     if (!guarded || masks.empty()) {
       TileStep body(builder, at, step, guarded, writtenOut, &certain);
+      Value whole = guarded ? getWholeMask(loop, step) : Value();
+      if (!whole)
+        return lowerItems(body, items);
+      OpBuilder::InsertionGuard guard(builder);
+      auto conditional = scf::IfOp::create(builder, loop.getLoc(),
+                                           triton_metal::msl::createChunk(builder, whole, at, 1),
+                                           /*withElseRegion=*/false);
+      builder.setInsertionPointToStart(conditional.thenBlock());
+      body.assume(whole, true);
       return lowerItems(body, items);
     }
     for (const ItemGroup &group : groups)

@@ -320,6 +320,28 @@ SmallVector<Value> triton_metal::msl::getRunMasks(TileLoopOp loop, int64_t step)
   return SmallVector<Value>(masks.getArrayRef());
 }
 
+Value triton_metal::msl::getWholeMask(TileLoopOp loop, int64_t step) {
+  Value whole;
+  bool loads = false, stores = false;
+  for (Operation &op : loop.getBody().front().without_terminator()) {
+    std::optional<Access> access = Access::get(&op);
+    if (!access) {
+      if (!isMemoryEffectFree(&op) || isa<WriteTileOp, AccumulateOp>(op) || crossesLanes(&op))
+        return {};
+      continue;
+    }
+    if (access->isAtomic || access->isVolatile || (access->writes && !access->mask))
+      return {};
+    if (!access->mask)
+      continue;
+    if ((whole && access->mask != whole) || access->maskWidth < step || access->maskRun < step)
+      return {};
+    whole = access->mask;
+    (access->writes ? stores : loads) = true;
+  }
+  return loads && stores && loop.getNumResults() == 0 && isOnDemand(whole) ? whole : Value();
+}
+
 int64_t triton_metal::msl::getGuardedStep(TileLoopOp loop, int64_t step) {
   if (!getRunMasks(loop, step).empty())
     return step;

@@ -59,6 +59,11 @@ int64_t getGuardedStep(TileLoopOp loop, int64_t step);
 /// choices between tiles by the mask of an access, wherever that is.
 llvm::SmallVector<mlir::Value> getFullConditions(TileLoopOp loop);
 
+/// The one mask of all masked accesses of a loop that only loads, computes and stores, if the
+/// registers of a step have it in common: a step does nothing where it is false. Null if there is
+/// none.
+mlir::Value getWholeMask(TileLoopOp loop, int64_t step);
+
 /// A uniform condition under which all of the mask by which the operation chooses is true, and
 /// which is known before the loop; null if none is known.
 mlir::Value getFullCondition(mlir::arith::SelectOp op, TileLoopOp loop);

@@ -58,12 +58,23 @@ bool isPartOfUsers(const Instruction &inst, IsFunction isFunction) {
          isOnlyComputedWith(inst, isFunction);
 }
 
-bool isPartOfOperand(const Instruction &inst, IsFunction isFunction) {
-  if (!isa<FPTruncInst>(inst) || !inst.getType()->getScalarType()->isHalfTy())
+/// Whether a float, or each part of a vector, is a result of arithmetic that nothing else reads.
+static bool isOnlyComputed(const Value *value, IsFunction isFunction) {
+  auto *inst = dyn_cast<Instruction>(value);
+  if (!inst)
+    return isa<UndefValue>(value);
+  if (!inst->hasOneUse())
     return false;
-  auto *operand = dyn_cast<Instruction>(inst.getOperand(0));
-  return operand && operand->getType()->getScalarType()->isFloatTy() && operand->hasOneUse() &&
-         isArithmetic(operand, isFunction);
+  if (isa<InsertElementInst, ShuffleVectorInst>(inst))
+    return isOnlyComputed(inst->getOperand(0), isFunction) &&
+           isOnlyComputed(inst->getOperand(1), isFunction);
+  return isArithmetic(inst, isFunction);
+}
+
+bool isPartOfOperand(const Instruction &inst, IsFunction isFunction) {
+  return isa<FPTruncInst>(inst) && inst.getType()->getScalarType()->isHalfTy() &&
+         inst.getOperand(0)->getType()->getScalarType()->isFloatTy() &&
+         isOnlyComputed(inst.getOperand(0), isFunction);
 }
 
 } // namespace triton_metal::engine

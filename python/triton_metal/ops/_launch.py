@@ -9,6 +9,7 @@ from typing import Any
 
 from ._arrays import Array, dtype_of, empty, full, is_mlx, item_size, size_of
 from ._groups import KERNELS, groups_of
+from ._pieces import spread
 
 #: The shape and the name of the dtype of an array that a launch makes.
 Spec = tuple[Sequence[int], str]
@@ -67,12 +68,12 @@ def launch(
     if 0 in grid or not any(size_of(shape) for shape, _ in specs.values()):
         return tuple(full(shape, fill or 0, dtype, like) for shape, dtype in specs.values())
     if _thread.warps is not None:
-        arguments["num_warps"] = _thread.warps
+        arguments = spread(arguments, _thread.warps)
     elif kernel.name in KERNELS:
         written = sum(size_of(shape) * item_size(dtype) for shape, dtype in specs.values())
         groups = groups_of(kernel, grid, arguments, written, like)
         if groups is not None:
-            arguments["num_warps"] = groups
+            arguments = spread(arguments, groups)
     if _thread.turn is not None:
         grid = _thread.turn(kernel, tuple(grid))
     if is_mlx(like):

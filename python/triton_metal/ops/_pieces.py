@@ -137,12 +137,30 @@ def centred(pieces, mean, mask):
     return found
 
 
+def widths_of(units: int) -> tuple[int, ...]:
+    """The widths of pieces of so many numbers of a thread: as wide as possible first, so that the last one is narrow."""
+    return (WIDEST,) * (units // WIDEST) + tuple(width for width in (2, 1) if units & width)
+
+
 def pieces(length: int, least: int = 32, most: int = 32) -> dict[str, Any]:
     """WIDTHS and UNIT of a row, and the SIMD-groups of so many threads.
 
     There are ``least`` threads, or as many as have at most ``most`` numbers each of the power of two that holds the row.
     """
     unit = max(least, triton.next_power_of_2(length) // most)
-    units = triton.cdiv(length, unit)
-    widths = (WIDEST,) * (units // WIDEST) + tuple(width for width in (2, 1) if units & width)
+    widths = widths_of(triton.cdiv(length, unit))
     return {"WIDTHS": widths, "UNIT": unit, "num_warps": unit // 32}
+
+
+def spread(arguments: dict[str, Any], groups: int) -> dict[str, Any]:
+    """The arguments of a launch with so many SIMD-groups. The pieces of a row have all their threads, of which each has neighbours."""
+    changed = arguments | {"num_warps": groups}
+    unit = arguments.get("UNIT", 0)
+    if not unit or unit >= 32 * groups:
+        return changed
+    length, block = unit * sum(arguments["WIDTHS"]), arguments.get("BLOCK", 0)
+    wider = min(32 * groups, block or 32 * groups)
+    changed |= {"UNIT": wider, "WIDTHS": widths_of(triton.cdiv(length, wider))}
+    if block:
+        changed["BLOCK_WIDTHS"] = widths_of(block // wider)
+    return changed

@@ -25,7 +25,6 @@ from ._axes import (
 )
 from ._launch import launch
 from ._pieces import (
-    WIDEST,
     centred,
     exp_of,
     in_float32,
@@ -36,6 +35,7 @@ from ._pieces import (
     places_of,
     sum_of,
     sum_of_squares,
+    widths_of,
 )
 
 #: The numbers that a program holds at once: one SIMD-group reduces them, whose sums cross lanes once and need no barrier.
@@ -402,7 +402,7 @@ def _in_pieces(of: Walk) -> tuple[tuple[int], dict[str, Any]]:
     held = pieces((length - 1) % BLOCK + 1 if in_blocks else length, most=64)
     blocks = {
         "BLOCK": BLOCK if in_blocks else 0,
-        "BLOCK_WIDTHS": (WIDEST,) * (BLOCK // (32 * WIDEST)),
+        "BLOCK_WIDTHS": widths_of(BLOCK // held["UNIT"]),
     }
     side = 1 if in_blocks or rows < 4 else 4
     sizes = {"rows": rows, "length": length, "WIDE": is_wide(of.sizes)}

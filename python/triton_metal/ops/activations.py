@@ -42,13 +42,13 @@ def activated(x, KIND: tl.constexpr):
         rise = 0.3989422804014327 * (1 - t * t) * (1 + 0.134145 * x * x)
         slope = 0.5 * (1 + t) + tl.where(tl.abs(x) < 20, x * rise, 0.0)
     else:
-        # exp of what is never positive does not overflow, so that small results keep all their digits.
+        y = tl.sigmoid(x)
+        # exp of what is never positive does not overflow, so that small slopes keep all their digits.
         e = tl.exp(-tl.abs(x))
         share = 1 / (1 + e)
-        y = tl.where(x < 0, e * share, share)
         slope = e * share * share
         if KIND == "silu":
-            slope = y + tl.where(e > 0, x * slope, 0.0)
+            slope = tl.where(x < 0, e * share, share) + tl.where(e > 0, x * slope, 0.0)
             y = tl.where(x < 0, x * e, x) / (1 + e)
     return y, slope
 
@@ -65,7 +65,7 @@ def block_of(n, BLOCK: tl.constexpr):
 def activation_kernel(x_ptr, y_ptr, n, KIND: tl.constexpr, BLOCK: tl.constexpr):
     """y = f(x)."""
     first, at, mask = block_of(n, BLOCK)
-    x = tl.load(x_ptr + first + at, mask=mask, other=0.0).to(tl.float32)
+    x = tl.load(x_ptr + first + at, mask=mask).to(tl.float32)
     y, _ = activated(x, KIND)
     tl.store(y_ptr + first + at, y.to(y_ptr.dtype.element_ty), mask=mask)
 
@@ -74,8 +74,8 @@ def activation_kernel(x_ptr, y_ptr, n, KIND: tl.constexpr, BLOCK: tl.constexpr):
 def activation_backward_kernel(dy_ptr, x_ptr, dx_ptr, n, KIND: tl.constexpr, BLOCK: tl.constexpr):
     """dx = dy f'(x)."""
     first, at, mask = block_of(n, BLOCK)
-    x = tl.load(x_ptr + first + at, mask=mask, other=0.0).to(tl.float32)
-    dy = tl.load(dy_ptr + first + at, mask=mask, other=0.0).to(tl.float32)
+    x = tl.load(x_ptr + first + at, mask=mask).to(tl.float32)
+    dy = tl.load(dy_ptr + first + at, mask=mask).to(tl.float32)
     _, slope = activated(x, KIND)
     tl.store(dx_ptr + first + at, (dy * slope).to(dx_ptr.dtype.element_ty), mask=mask)
 
@@ -84,8 +84,8 @@ def activation_backward_kernel(dy_ptr, x_ptr, dx_ptr, n, KIND: tl.constexpr, BLO
 def gated_kernel(gate_ptr, value_ptr, y_ptr, n, KIND: tl.constexpr, BLOCK: tl.constexpr):
     """y = f(gate) value."""
     first, at, mask = block_of(n, BLOCK)
-    gate = tl.load(gate_ptr + first + at, mask=mask, other=0.0).to(tl.float32)
-    value = tl.load(value_ptr + first + at, mask=mask, other=0.0).to(tl.float32)
+    gate = tl.load(gate_ptr + first + at, mask=mask).to(tl.float32)
+    value = tl.load(value_ptr + first + at, mask=mask).to(tl.float32)
     y, _ = activated(gate, KIND)
     tl.store(y_ptr + first + at, (y * value).to(y_ptr.dtype.element_ty), mask=mask)
 
@@ -96,9 +96,9 @@ def gated_backward_kernel(
 ):
     """dgate = dy value f'(gate), dvalue = dy f(gate)."""
     first, at, mask = block_of(n, BLOCK)
-    dy = tl.load(dy_ptr + first + at, mask=mask, other=0.0).to(tl.float32)
-    gate = tl.load(gate_ptr + first + at, mask=mask, other=0.0).to(tl.float32)
-    value = tl.load(value_ptr + first + at, mask=mask, other=0.0).to(tl.float32)
+    dy = tl.load(dy_ptr + first + at, mask=mask).to(tl.float32)
+    gate = tl.load(gate_ptr + first + at, mask=mask).to(tl.float32)
+    value = tl.load(value_ptr + first + at, mask=mask).to(tl.float32)
     y, slope = activated(gate, KIND)
     dgate = dy * value * slope
     tl.store(dgate_ptr + first + at, dgate.to(dgate_ptr.dtype.element_ty), mask=mask)

@@ -29,57 +29,113 @@ from ._operators import Operator
 
 #: The most rows that a program turns: where there are many programs, they turn more with each angle.
 HEADS, HEADS_OF_MANY = 8, 16
+#: The pairs of one SIMD-group, the least of a piece of a row, and the most positions of a program.
+PAIRS, LEAST, POSITIONS = 64, 8, 8
 #: So many programs are many.
 MANY = 256
 
 
 @triton.jit
-def rotary_kernel(
-    x_ptr, y_ptr, cos_ptr, sin_ptr, n_heads, length, inner, offset, scale, log2_step,
-    SIZE: tl.constexpr, HALF: tl.constexpr, NEIGHBOURS: tl.constexpr, INVERSE: tl.constexpr, HEADS: tl.constexpr,
-    BLOCK: tl.constexpr, REST: tl.constexpr,
+def angles_of(
+    cos_ptr, sin_ptr, time, pair, mask, offset, scale, log2_step,
+    HALF: tl.constexpr, INVERSE: tl.constexpr, SCALED: tl.constexpr,
 ):  # fmt: skip
-    """HEADS rows of one position; elements from 2 HALF on are copied, REST (or no) elements at once."""
-    time = tl.program_id(0)
-    pair = tl.arange(0, BLOCK)
-    mask = pair < HALF
+    """The cosines and the sines of these pairs at these positions."""
     if cos_ptr is None:
-        angle = (scale * (offset + time).to(tl.float32)) * tl.exp2(pair.to(tl.float32) * log2_step)
+        position = (offset + time).to(tl.float32)
+        angle = (position * scale if SCALED else position) * tl.exp2(
+            pair.to(tl.float32) * log2_step
+        )
         cosine, sine = tl.cos(angle), tl.sin(angle)
     else:
         entry = (offset + time).to(tl.int64) * HALF + pair
-        cosine = tl.load(cos_ptr + entry, mask=mask, other=0.0).to(tl.float32)
-        sine = tl.load(sin_ptr + entry, mask=mask, other=0.0).to(tl.float32)
-    if INVERSE:
-        sine = -sine
+        cosine = tl.load(cos_ptr + entry, mask=mask).to(tl.float32)
+        sine = tl.load(sin_ptr + entry, mask=mask).to(tl.float32)
+    return cosine, -sine if INVERSE else sine
+
+
+@triton.jit
+def turn_row(x_row, y_row, at, mask, cosine, sine, HALF: tl.constexpr, NEIGHBOURS: tl.constexpr):
+    """The pairs of a row whose elements begin `at`."""
     opposite = -sine
+    if NEIGHBOURS:
+        at = at[:, :, None] + tl.arange(0, 2)[None, None, :]
+        mask = None if mask is None else mask[:, :, None]
+        a, b = tl.split(tl.load(x_row + at, mask=mask))
+        a, b = a.to(tl.float32), b.to(tl.float32)
+        y = tl.join(a * cosine + b * opposite, a * sine + b * cosine).to(y_row.dtype.element_ty)
+        tl.store(y_row + at, y, mask=mask)
+    else:
+        a = tl.load(x_row + at, mask=mask).to(tl.float32)
+        b = tl.load(x_row + HALF + at, mask=mask).to(tl.float32)
+        y = (a * cosine + b * opposite).to(y_row.dtype.element_ty)
+        tl.store(y_row + at, y, mask=mask)
+        y = (a * sine + b * cosine).to(y_row.dtype.element_ty)
+        tl.store(y_row + HALF + at, y, mask=mask)
+
+
+@triton.jit
+def rotary_kernel(
+    x_ptr, y_ptr, cos_ptr, sin_ptr, n_heads, n_blocks, inner, offset, scale, log2_step,
+    SIZE: tl.constexpr, HALF: tl.constexpr, NEIGHBOURS: tl.constexpr, INVERSE: tl.constexpr, SCALED: tl.constexpr,
+    HEADS: tl.constexpr, POSITIONS: tl.constexpr, WIDTHS: tl.constexpr, FULL: tl.constexpr, REST: tl.constexpr,
+):  # fmt: skip
+    """HEADS rows of each position, WIDTHS pairs after each other; elements from 2 HALF on are copied, REST (or no) at once.
+
+    A row's positions are n_blocks of POSITIONS, which are more than one only where `inner` is 1. FULL says that WIDTHS are no more than a row's pairs.
+    """
+    time = tl.program_id(0) * POSITIONS + tl.arange(0, POSITIONS)[:, None]
+    places, masks, cosines, sines = (), (), (), ()
+    before = 0
+    for i in tl.static_range(len(WIDTHS)):
+        pair = before + tl.arange(0, WIDTHS[i])[None, :]
+        mask = None if FULL or i < len(WIDTHS) - 1 else pair < HALF
+        cosine, sine = angles_of(
+            cos_ptr, sin_ptr, time, pair, mask, offset, scale, log2_step, HALF, INVERSE, SCALED
+        )
+        places, masks = places + (pair * 2 if NEIGHBOURS else pair,), masks + (mask,)
+        cosines, sines = cosines + (cosine,), sines + (sine,)
+        before += WIDTHS[i]
+    block = tl.program_id(0).to(tl.int64) * inner * (POSITIONS * SIZE)
+    x_ptr += block
+    y_ptr += block
+    first = tl.arange(0, POSITIONS)[:, None] * SIZE
     head_0 = tl.program_id(1) * HEADS
     for head in range(head_0, tl.minimum(head_0 + HEADS, n_heads)):
-        row = (head // inner).to(tl.int64) * length + time
-        first = (row * inner + head % inner) * SIZE
-        if NEIGHBOURS:
-            at = pair[:, None] * 2 + tl.arange(0, 2)[None, :]
-            a, b = tl.split(tl.load(x_ptr + first + at, mask=mask[:, None], other=0.0))
-            a, b = a.to(tl.float32), b.to(tl.float32)
-            y = tl.join(a * cosine + b * opposite, a * sine + b * cosine).to(y_ptr.dtype.element_ty)
-            tl.store(y_ptr + first + at, y, mask=mask[:, None])
-        else:
-            a = tl.load(x_ptr + first + pair, mask=mask, other=0.0).to(tl.float32)
-            b = tl.load(x_ptr + first + HALF + pair, mask=mask, other=0.0).to(tl.float32)
-            y = (a * cosine + b * opposite).to(y_ptr.dtype.element_ty)
-            tl.store(y_ptr + first + pair, y, mask=mask)
-            y = (a * sine + b * cosine).to(y_ptr.dtype.element_ty)
-            tl.store(y_ptr + first + HALF + pair, y, mask=mask)
+        row = (head // inner).to(tl.int64) * n_blocks * inner * (
+            POSITIONS * SIZE
+        ) + head % inner * SIZE
+        x_row, y_row = x_ptr + row, y_ptr + row
+        for i in tl.static_range(len(WIDTHS)):
+            turn_row(
+                x_row, y_row, first + places[i], masks[i], cosines[i], sines[i], HALF, NEIGHBOURS
+            )
         if REST > 0:
-            at = 2 * HALF + tl.arange(0, REST)
-            there = at < SIZE
-            tl.store(y_ptr + first + at, tl.load(x_ptr + first + at, mask=there), mask=there)
+            rest = 2 * HALF + tl.arange(0, REST)[None, :]
+            inside = rest < SIZE
+            tl.store(y_row + first + rest, tl.load(x_row + first + rest, mask=inside), mask=inside)
 
 
-def _heads(rows: int, length: int) -> int:
-    """How many of a position's rows a program turns: nearly as many in all programs."""
-    most = HEADS_OF_MANY if length * triton.cdiv(rows, HEADS_OF_MANY) >= MANY else HEADS
+def _heads(rows: int, programs: int) -> int:
+    """How many rows of its positions a program turns: nearly as many in all programs."""
+    most = HEADS_OF_MANY if programs * triton.cdiv(rows, HEADS_OF_MANY) >= MANY else HEADS
     return triton.cdiv(rows, max(1, triton.cdiv(rows, most))) if rows else 1
+
+
+def _pieces(half: int, positions: int) -> tuple[int, tuple[int, ...]]:
+    """How many of so many positions a program takes, and the powers of two that a row's pairs are, of which the last may be cut.
+
+    The least piece has as many pairs as lanes, of all positions of the program, and more positions than two for a lane are not taken.
+    Rows of several positions are not cut: their places would not be proven apart, and each row would be waited for.
+    """
+    least = max(LEAST, 32 // positions)
+    units = max(1, triton.cdiv(half, least))
+    widths = tuple(least << bit for bit in reversed(range(units.bit_length())) if units >> bit & 1)
+    if sum(widths) == half:
+        return min(positions, max(1, PAIRS // widths[-1])), widths
+    if positions > 1:
+        return _pieces(half, positions // 2)
+    return 1, (triton.next_power_of_2(max(half, 1)),)
 
 
 def _forward(
@@ -88,31 +144,35 @@ def _forward(
 ) -> tuple[Array, ...]:  # fmt: skip
     shape, half = tuple(x.shape), dims // 2
     outer, length, inner = size_of(shape[:axis]), shape[axis], size_of(shape[axis + 1 : -1])
-    heads = _heads(outer * inner, length)
-    rest, block = shape[-1] - dims, triton.next_power_of_2(max(half, 1))
+    together = min(length & -length, POSITIONS) if inner == 1 and length else 1
+    positions, widths = _pieces(half, together)
+    programs, rest = length // positions, shape[-1] - dims
+    heads = _heads(outer * inner, programs)
     return launch(
         rotary_kernel,
-        (length, triton.cdiv(outer * inner, heads)),
+        (programs, triton.cdiv(outer * inner, heads)),
         {"y_ptr": (shape, dtype_name(x))},
         like=x,
         x_ptr=contiguous(x),
         cos_ptr=None if cos is None else contiguous(cos),
         sin_ptr=None if sin is None else contiguous(sin),
         n_heads=outer * inner,
-        length=length,
+        n_blocks=programs,
         inner=inner,
-        SIZE=shape[-1],
         offset=offset,
         scale=scale,
         log2_step=-math.log2(base) / max(half, 1),
+        SIZE=shape[-1],
         HALF=half,
         NEIGHBOURS=traditional,
         INVERSE=inverse,
+        SCALED=scale != 1,
         HEADS=heads,
-        BLOCK=block,
+        POSITIONS=positions,
+        WIDTHS=widths,
+        FULL=sum(widths) == half,
         REST=triton.next_power_of_2(rest) if rest else 0,
-        # A row has few pairs: two for a thread, so that none computes an angle of another's.
-        num_warps=max(1, min(block // 64, 8)),
+        num_warps=max(1, min(positions * widths[0] // PAIRS, positions * widths[-1] // 32, 8)),
     )
 
 

@@ -216,3 +216,167 @@ msl.kernel @rows_of_128_in_32_bits(%x: !msl.ptr<f32, device>, %number: f32, %len
   }
   msl.return
 }
+
+// -----
+
+// Two rows of 96 numbers at once, of which a thread has two neighbours in each half: its lane is in the row and the place.
+// CHECK-LABEL: @two_rows_at_once
+// CHECK: scf.for
+// CHECK-NOT: msl.barrier
+// CHECK: msl.return
+msl.kernel @two_rows_at_once(%x: !msl.ptr<f32, device>, %number: f32, %length: i32, %n: i32, %begin: i32) threads 32 {
+  %f = msl.splat %number : vector<2xf32>
+  %c1 = arith.constant 1 : i32
+  %c4 = arith.constant 4 : i32
+  %c2 = arith.constant 2 : i32
+  %c8 = arith.constant 8 : i32
+  %c15 = arith.constant 15 : i32
+  %c96 = arith.constant 96 : i32
+  %half = arith.constant 48 : i32
+  %size = arith.constant 192 : i64
+  %long = arith.extsi %length : i32 to i64
+  %lane = msl.lane : i32
+  %position = arith.shrui %lane, %c4 : i32
+  %in_row = arith.andi %lane, %c15 : i32
+  %row_at = arith.muli %position, %c96 : i32
+  %pair = arith.muli %in_row, %c2 : i32
+  %at = arith.addi %row_at, %pair : i32
+  %thread = msl.splat %at : vector<2xi32>
+  %sides = arith.constant dense<[0, 1]> : vector<2xi32>
+  %o = arith.addi %thread, %sides : vector<2xi32>
+  %most = arith.addi %begin, %c8 : i32
+  %end = arith.minsi %most, %n : i32
+  scf.for %head = %begin to %end step %c1 : i32 {
+    %h = arith.extsi %head : i32 to i64
+    %product = arith.muli %h, %long : i64
+    %first = arith.muli %product, %size : i64
+    %row = msl.ptr_add %x, %first : !msl.ptr<f32, device>, i64
+    msl.store %f, %row[%o] : vector<2xf32>, !msl.ptr<f32, device>, vector<2xi32>
+    %other = msl.ptr_add %row, %half : !msl.ptr<f32, device>, i32
+    msl.store %f, %other[%o] : vector<2xf32>, !msl.ptr<f32, device>, vector<2xi32>
+  }
+  msl.return
+}
+
+// -----
+
+// The next step begins one row further: it may write the second row again.
+// CHECK-LABEL: @one_row_further
+// CHECK: scf.for
+// CHECK: msl.barrier device
+// CHECK: msl.return
+msl.kernel @one_row_further(%x: !msl.ptr<f32, device>, %number: f32, %length: i32, %n: i32, %begin: i32) threads 32 {
+  %f = msl.splat %number : vector<2xf32>
+  %c1 = arith.constant 1 : i32
+  %c4 = arith.constant 4 : i32
+  %c2 = arith.constant 2 : i32
+  %c8 = arith.constant 8 : i32
+  %c15 = arith.constant 15 : i32
+  %c96 = arith.constant 96 : i32
+  %half = arith.constant 48 : i32
+  %size = arith.constant 96 : i64
+  %long = arith.extsi %length : i32 to i64
+  %lane = msl.lane : i32
+  %position = arith.shrui %lane, %c4 : i32
+  %in_row = arith.andi %lane, %c15 : i32
+  %row_at = arith.muli %position, %c96 : i32
+  %pair = arith.muli %in_row, %c2 : i32
+  %at = arith.addi %row_at, %pair : i32
+  %thread = msl.splat %at : vector<2xi32>
+  %sides = arith.constant dense<[0, 1]> : vector<2xi32>
+  %o = arith.addi %thread, %sides : vector<2xi32>
+  %most = arith.addi %begin, %c8 : i32
+  %end = arith.minsi %most, %n : i32
+  scf.for %head = %begin to %end step %c1 : i32 {
+    %h = arith.extsi %head : i32 to i64
+    %product = arith.muli %h, %long : i64
+    %first = arith.muli %product, %size : i64
+    %row = msl.ptr_add %x, %first : !msl.ptr<f32, device>, i64
+    msl.store %f, %row[%o] : vector<2xf32>, !msl.ptr<f32, device>, vector<2xi32>
+    %other = msl.ptr_add %row, %half : !msl.ptr<f32, device>, i32
+    msl.store %f, %other[%o] : vector<2xf32>, !msl.ptr<f32, device>, vector<2xi32>
+  }
+  msl.return
+}
+
+// -----
+
+// The halves of a row meet.
+// CHECK-LABEL: @halves_that_meet
+// CHECK: scf.for
+// CHECK: msl.barrier device
+// CHECK: msl.return
+msl.kernel @halves_that_meet(%x: !msl.ptr<f32, device>, %number: f32, %length: i32, %n: i32, %begin: i32) threads 32 {
+  %f = msl.splat %number : vector<2xf32>
+  %c1 = arith.constant 1 : i32
+  %c4 = arith.constant 4 : i32
+  %c2 = arith.constant 2 : i32
+  %c8 = arith.constant 8 : i32
+  %c15 = arith.constant 15 : i32
+  %c96 = arith.constant 96 : i32
+  %half = arith.constant 30 : i32
+  %size = arith.constant 192 : i64
+  %long = arith.extsi %length : i32 to i64
+  %lane = msl.lane : i32
+  %position = arith.shrui %lane, %c4 : i32
+  %in_row = arith.andi %lane, %c15 : i32
+  %row_at = arith.muli %position, %c96 : i32
+  %pair = arith.muli %in_row, %c2 : i32
+  %at = arith.addi %row_at, %pair : i32
+  %thread = msl.splat %at : vector<2xi32>
+  %sides = arith.constant dense<[0, 1]> : vector<2xi32>
+  %o = arith.addi %thread, %sides : vector<2xi32>
+  %most = arith.addi %begin, %c8 : i32
+  %end = arith.minsi %most, %n : i32
+  scf.for %head = %begin to %end step %c1 : i32 {
+    %h = arith.extsi %head : i32 to i64
+    %product = arith.muli %h, %long : i64
+    %first = arith.muli %product, %size : i64
+    %row = msl.ptr_add %x, %first : !msl.ptr<f32, device>, i64
+    msl.store %f, %row[%o] : vector<2xf32>, !msl.ptr<f32, device>, vector<2xi32>
+    %other = msl.ptr_add %row, %half : !msl.ptr<f32, device>, i32
+    msl.store %f, %other[%o] : vector<2xf32>, !msl.ptr<f32, device>, vector<2xi32>
+  }
+  msl.return
+}
+
+// -----
+
+// Two lanes of a row have the same place.
+// CHECK-LABEL: @lanes_that_are_alike
+// CHECK: scf.for
+// CHECK: msl.barrier device
+// CHECK: msl.return
+msl.kernel @lanes_that_are_alike(%x: !msl.ptr<f32, device>, %number: f32, %length: i32, %n: i32, %begin: i32) threads 32 {
+  %f = msl.splat %number : vector<2xf32>
+  %c1 = arith.constant 1 : i32
+  %c4 = arith.constant 4 : i32
+  %c2 = arith.constant 2 : i32
+  %c8 = arith.constant 8 : i32
+  %c15 = arith.constant 7 : i32
+  %c96 = arith.constant 96 : i32
+  %half = arith.constant 48 : i32
+  %size = arith.constant 192 : i64
+  %long = arith.extsi %length : i32 to i64
+  %lane = msl.lane : i32
+  %position = arith.shrui %lane, %c4 : i32
+  %in_row = arith.andi %lane, %c15 : i32
+  %row_at = arith.muli %position, %c96 : i32
+  %pair = arith.muli %in_row, %c2 : i32
+  %at = arith.addi %row_at, %pair : i32
+  %thread = msl.splat %at : vector<2xi32>
+  %sides = arith.constant dense<[0, 1]> : vector<2xi32>
+  %o = arith.addi %thread, %sides : vector<2xi32>
+  %most = arith.addi %begin, %c8 : i32
+  %end = arith.minsi %most, %n : i32
+  scf.for %head = %begin to %end step %c1 : i32 {
+    %h = arith.extsi %head : i32 to i64
+    %product = arith.muli %h, %long : i64
+    %first = arith.muli %product, %size : i64
+    %row = msl.ptr_add %x, %first : !msl.ptr<f32, device>, i64
+    msl.store %f, %row[%o] : vector<2xf32>, !msl.ptr<f32, device>, vector<2xi32>
+    %other = msl.ptr_add %row, %half : !msl.ptr<f32, device>, i32
+    msl.store %f, %other[%o] : vector<2xf32>, !msl.ptr<f32, device>, vector<2xi32>
+  }
+  msl.return
+}

@@ -30,11 +30,8 @@
 // CHECK-NEXT:       #pragma unroll
 // CHECK-NEXT:       for (ushort j = 0; j < 4; ++j) {
 // CHECK-NEXT:         int offsets = start + (index + (i * 512 + j));
-// CHECK-NEXT:         bool mask = offsets < n;
-// CHECK-NEXT:         float a = mask ? x[offsets] : 0.0f;
-// CHECK-NEXT:         float b = mask ? y[offsets] : 0.0f;
-// CHECK-NEXT:         if (mask)
-// CHECK-NEXT:           out[offsets] = a + b;
+// CHECK-NEXT:         if (offsets < n)
+// CHECK-NEXT:           out[offsets] = x[offsets] + y[offsets];
 // CHECK-NEXT:       }
 // CHECK-NEXT:     }
 // CHECK-NEXT:   }

@@ -22,7 +22,7 @@ msl.kernel @vectors(%x: !msl.ptr<f32, device>, %y: !msl.ptr<f32, device>, %o: i3
 
 // -----
 
-// A body without masks where the uniform condition holds, else one with a mask for each register.
+// A body without masks where the uniform condition holds, else one in which each register is a branch.
 // CHECK-LABEL: msl.kernel @masked
 // CHECK:       %[[V0:.*]] = msl.splat %[[ARG2:.*]] : vector<8xi32>
 // CHECK-NEXT:  %[[V1:.*]] = arith.cmpi slt, %{{.*}}, %[[V0]] : vector<8xi32>
@@ -35,13 +35,12 @@ msl.kernel @vectors(%x: !msl.ptr<f32, device>, %y: !msl.ptr<f32, device>, %o: i3
 // CHECK-NEXT:    }
 // CHECK-NEXT:  } else {
 // CHECK-NEXT:    msl.unroll %[[ARG4]] = 0 to 8 {
-// CHECK-NEXT:      %[[V2]] = msl.chunk %{{.*}}[%[[ARG4]]] strides [1] : vector<8xi32> -> i32
-// CHECK-NEXT:      %[[V3]] = msl.chunk %[[V1]][%[[ARG4]]] strides [1] : vector<8xi1> -> i1
-// CHECK:           %[[V4]] = msl.read %[[ARG0]][%[[V2]] : i32] if %[[V3]] else %{{.*}} : <f32, device> -> f32
-// CHECK-NEXT:      %[[V5:.*]] = msl.chunk %[[V1]][%[[ARG4]]] strides [1] : vector<8xi1> -> i1
-// CHECK-NEXT:      scf.if %[[V5]] {
-// CHECK-NEXT:        %[[V6:.*]] = msl.chunk %{{.*}}[%[[ARG4]]] strides [1] : vector<8xi32> -> i32
-// CHECK-NEXT:        msl.write %[[V4]], %[[ARG1]][%[[V6]] : i32] : f32, <f32, device>
+// CHECK-NEXT:      %[[IN:.*]] = msl.chunk %[[V1]][%[[ARG4]]] strides [1] : vector<8xi1> -> i1
+// CHECK-NEXT:      scf.if %[[IN]] {
+// CHECK-NEXT:        %[[FROM:.*]] = msl.chunk %{{.*}}[%[[ARG4]]] strides [1] : vector<8xi32> -> i32
+// CHECK-NEXT:        %[[X:.*]] = msl.read %[[ARG0]][%[[FROM]] : i32] : <f32, device> -> f32
+// CHECK-NEXT:        %[[TO:.*]] = msl.chunk %{{.*}}[%[[ARG4]]] strides [1] : vector<8xi32> -> i32
+// CHECK-NEXT:        msl.write %[[X]], %[[ARG1]][%[[TO]] : i32] : f32, <f32, device>
 // CHECK-NEXT:      }
 // CHECK-NEXT:    }
 // CHECK-NEXT:  }
@@ -52,6 +51,26 @@ msl.kernel @masked(%x: !msl.ptr<f32, device>, %y: !msl.ptr<f32, device>, %n: i32
   msl.tile_loop 8 step 4 {
     %v = msl.load %x[%o] mask %m full %all {width = 4 : i32} : !msl.ptr<f32, device>, vector<8xi32> -> vector<8xf32>
     msl.store %v, %y[%o] mask %m full %all {width = 4 : i32} : vector<8xf32>, !msl.ptr<f32, device>, vector<8xi32>
+  }
+  msl.return
+}
+
+// -----
+
+// Two masks: a load under one of them is a choice, and only the store is a branch.
+// CHECK-LABEL: msl.kernel @two_masks
+// CHECK:         msl.read %arg0{{.*}} if %{{.*}} else
+// CHECK:         scf.if
+// CHECK:           msl.write
+msl.kernel @two_masks(%x: !msl.ptr<f32, device>, %y: !msl.ptr<f32, device>, %n: i32, %k: i32) threads 32 {
+  %o = arith.constant dense<[0, 1, 2, 3]> : vector<4xi32>
+  %ns = msl.splat %n : vector<4xi32>
+  %ks = msl.splat %k : vector<4xi32>
+  %m = arith.cmpi slt, %o, %ns : vector<4xi32>
+  %l = arith.cmpi slt, %o, %ks : vector<4xi32>
+  msl.tile_loop 4 step 1 {
+    %v = msl.load %x[%o] mask %l : !msl.ptr<f32, device>, vector<4xi32> -> vector<4xf32>
+    msl.store %v, %y[%o] mask %m : vector<4xf32>, !msl.ptr<f32, device>, vector<4xi32>
   }
   msl.return
 }

@@ -63,8 +63,8 @@ msl.kernel @overlapping(%x: !msl.ptr<f32, device> {msl.memory = 1 : i32}, %y: !m
 // CHECK:       } else {
 // CHECK:         msl.unroll %{{.*}} = 0 to 8
 // CHECK:           %[[IN:.*]] = arith.cmpi slt
-// CHECK:           msl.read {{.*}} if %[[IN]] else
 // CHECK:           scf.if %[[IN]] {
+// CHECK-NEXT:        msl.read {{.*}} -> f32
 // CHECK-NEXT:        msl.write {{.*}} : f32
 msl.kernel @masked(%x: !msl.ptr<f32, device>, %y: !msl.ptr<f32, device>, %n: i32, %all: i1) threads 32 {
   %o = arith.constant dense<[0, 1, 2, 3, 4, 5, 6, 7]> : vector<8xi32>
