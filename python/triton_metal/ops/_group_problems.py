@@ -242,7 +242,8 @@ def _reduced_rows(call: Call) -> dict[str, Calls]:
         **_short_rows(f"{name} 16", call, 32),
         f"{name} many": _rows(call, 16, count=256),
         f"{name} many ragged": _rows(call, 3, 4, 6, 11, 13, count=256),
-        **_either(f"{row} four", call, (80, 176, 304, 656, 1024), (77, 179, 301, 657, 1001)),
+        **_either(f"{row} one", call, (80, 176, 304, 656, 1024), (77, 179, 301, 657, 1001), 8),
+        **_either(f"{row} four", call, (80, 176, 304, 656, 1024), (77, 179, 301, 657, 1001), 256),
         **_either(f"{row} blocks", call, (1104, 2560, 4096, 9056), (1101, 2500, 4801, 9001)),
     }
 

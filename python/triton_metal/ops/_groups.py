@@ -108,7 +108,7 @@ def _reduced(arguments: Arguments, grid: Sequence[int]) -> Seen:
 
 
 def _reduced_rows(arguments: Arguments, grid: Sequence[int]) -> Seen:
-    """Long rows in blocks, and four short ones at once."""
+    """Long rows in blocks, and short ones, of which there may be four at once."""
     found = _rows("x_ptr")(arguments, grid)
     form = "blocks" if arguments["BLOCK"] else "four" if arguments["ROWS"] == 4 else "one"
     kind = _form(f"{found.kind} {form}", arguments["length"])
@@ -305,7 +305,7 @@ KERNELS: Mapping[str, tuple[Reader, tuple[str, ...]]] = {
     "cross_entropy_backward_kernel": (_rows("logits_ptr", "", "classes"), _both(*DTYPES)),
     "tiles_kernel": (_logits, _both(*DTYPES)),
     "reduce_kernel": (_reduced, _reductions(512, "", " max")),
-    "reduce_row_kernel": (_reduced_rows, _both(*_with("four", "blocks"))),
+    "reduce_row_kernel": (_reduced_rows, _both(*_with("one", "four", "blocks"))),
     "centred_kernel": (_centred, _both(*_with(*_CENTRED))),
     "centred_row_kernel": (_centred, _both(*_with("var", "log"))),
     "place_kernel": (_reduced, _reductions(256, "")),

@@ -396,7 +396,7 @@ def reduce_rows(
 
 
 def _in_pieces(of: Walk) -> tuple[tuple[int], dict[str, Any]]:
-    """The grid of whole rows, and how they are held: each by one SIMD-group, the short ones four at once, which share their masks."""
+    """The grid of whole rows, and how they are held: each by one SIMD-group, many short ones four at once, which share their masks."""
     rows, length, _ = of.sizes
     in_blocks = length > 2 * BLOCK
     held = pieces((length - 1) % BLOCK + 1 if in_blocks else length, most=64)
@@ -404,7 +404,7 @@ def _in_pieces(of: Walk) -> tuple[tuple[int], dict[str, Any]]:
         "BLOCK": BLOCK if in_blocks else 0,
         "BLOCK_WIDTHS": widths_of(BLOCK // held["UNIT"]),
     }
-    side = 1 if in_blocks or rows < 4 else 4
+    side = 1 if in_blocks or rows < 4 * MANY else 4
     sizes = {"rows": rows, "length": length, "WIDE": is_wide(of.sizes)}
     return (triton.cdiv(rows, side),), sizes | held | blocks | {
         "ROWS": side,

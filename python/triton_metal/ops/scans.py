@@ -140,20 +140,41 @@ def _before(upto, first):
 
 
 @triton.jit
-def _scanned_piece(x, carry, JOIN: tl.constexpr):
-    """The running results in (32, 4) numbers, of which a thread has neighbours, and what comes before the next piece."""
+def _ends(x):
+    """The first and the last of each thread's four numbers."""
+    even, odd = tl.split(tl.reshape(x, (32, 2, 2)))
+    first, _ = tl.split(even)
+    _, last = tl.split(odd)
+    return first, last
+
+
+@triton.jit
+def _scanned_piece(x, carry, JOIN: tl.constexpr, IDENTITY: tl.constexpr):
+    """The running results in (32, 4) numbers, of which a thread has neighbours, and what comes before the next piece.
+
+    `carry` is what comes before these, or None.
+    """
     if JOIN == "sum":
-        own = tl.reduce(x, 1, _sum)
-        before = _before(tl.associative_scan(own, 0, _sum) + carry, carry)
-        return tl.associative_scan(x, 1, _sum) + before, carry + tl.reduce(own, 0, _sum)
+        y = tl.associative_scan(x, 1, _sum)
+        _, own = _ends(y)
+        upto, total = tl.associative_scan(own, 0, _sum), tl.reduce(own, 0, _sum)
+        if carry is None:
+            # A sum with -0.0 is the number itself.
+            return y + _before(upto, -0.0 if own.dtype.is_floating() else 0), total
+        return y + _before(upto + carry, carry), carry + total
     if JOIN == "prod":
-        own = tl.reduce(x, 1, _prod)
-        before = _before(tl.associative_scan(own, 0, _prod) * carry, carry)
-        return tl.associative_scan(x, 1, _prod) * before, carry * tl.reduce(own, 0, _prod)
-    own = tl.reduce(x, 1, _greater)
-    before = _before(tl.maximum(tl.associative_scan(own, 0, _greater), carry), carry)
-    y = tl.maximum(tl.associative_scan(x, 1, _greater), before)
-    return y, tl.maximum(carry, tl.reduce(own, 0, _greater))
+        y = tl.associative_scan(x, 1, _prod)
+        _, own = _ends(y)
+        upto, total = tl.associative_scan(own, 0, _prod), tl.reduce(own, 0, _prod)
+        if carry is None:
+            return y * _before(upto, IDENTITY), total
+        return y * _before(upto * carry, carry), carry * total
+    y = tl.associative_scan(x, 1, _greater)
+    first, own = _ends(y)
+    upto, total = tl.associative_scan(own, 0, _greater), tl.reduce(own, 0, _greater)
+    if carry is None:
+        return tl.maximum(y, _before(upto, first)), total
+    return tl.maximum(y, _before(tl.maximum(upto, carry), carry)), tl.maximum(carry, total)
 
 
 @triton.jit
@@ -165,22 +186,22 @@ def scan_row_kernel(
     x_ptr += tl.program_id(0).to(tl.int64) * length
     y_ptr += tl.program_id(0).to(tl.int64) * length
     ORDERED: tl.constexpr = JOIN == "max" and tl.float32 == ACC
-    carry = tl.full((), IDENTITY, ACC)
-    if ORDERED:
-        carry = _ordered(carry)
-    begin = 0
+    carry, begin = None, 0
     if LOOP:
+        carry = tl.full((), IDENTITY, ACC)
+        if ORDERED:
+            carry = _ordered(carry)
         begin = (length - 1) // (LOOP * PIECE) * (LOOP * PIECE)
         for start in range(0, begin, LOOP * PIECE):
             for i in tl.static_range(LOOP):
                 x, to, _ = _piece_at(x_ptr, start + i * PIECE, length, False, REVERSE, EXCLUSIVE, ACC, IDENTITY)  # fmt: skip
-                y, carry = _scanned_piece(_ordered(x) if ORDERED else x, carry, JOIN)
+                y, carry = _scanned_piece(_ordered(x) if ORDERED else x, carry, JOIN, IDENTITY)
                 y = _unordered(y) if ORDERED else y
                 tl.store(y_ptr + to, y.to(y_ptr.dtype.element_ty))
     for i in tl.static_range(LAST):
         CUT: tl.constexpr = i == LAST - 1
         x, to, mask = _piece_at(x_ptr, begin + i * PIECE, length, CUT, REVERSE, EXCLUSIVE, ACC, IDENTITY)  # fmt: skip
-        y, carry = _scanned_piece(_ordered(x) if ORDERED else x, carry, JOIN)
+        y, carry = _scanned_piece(_ordered(x) if ORDERED else x, carry, JOIN, IDENTITY)
         y = _unordered(y) if ORDERED else y
         tl.store(y_ptr + to, y.to(y_ptr.dtype.element_ty), mask=mask)
 
