@@ -253,6 +253,27 @@ struct NarrowComparison : OpRewritePattern<arith::CmpIOp> {
   DataFlowSolver &solver;
 };
 
+/// A comparison whose result is the same for all numbers in its operands' ranges, as that of a
+/// block's places with a length that is a constant.
+struct KnownComparison : OpRewritePattern<arith::CmpIOp> {
+  KnownComparison(MLIRContext *context, DataFlowSolver &solver)
+      : OpRewritePattern(context, /*benefit=*/2), solver(solver) {}
+
+  LogicalResult matchAndRewrite(arith::CmpIOp op, PatternRewriter &rewriter) const override {
+    std::optional<ConstantIntRanges> range = getRange(solver, op.getResult());
+    std::optional<APInt> known = range ? range->getConstantValue() : std::nullopt;
+    if (!known)
+      return failure();
+    Type type = op.getType();
+    TypedAttr value = rewriter.getBoolAttr(!known->isZero());
+    if (auto tensor = dyn_cast<RankedTensorType>(type))
+      value = DenseElementsAttr::get(tensor, !known->isZero());
+    rewriter.replaceOpWithNewOp<arith::ConstantOp>(op, type, value);
+    return success();
+  }
+  DataFlowSolver &solver;
+};
+
 struct TTNarrowIndicesPass : impl::TTNarrowIndicesBase<TTNarrowIndicesPass> {
   void runOnOperation() override {
     for (auto function : getOperation().getOps<tt::FuncOp>())
@@ -268,7 +289,8 @@ struct TTNarrowIndicesPass : impl::TTNarrowIndicesBase<TTNarrowIndicesPass> {
     MLIRContext *context = &getContext();
     ForgetErased listener(solver);
     RewritePatternSet patterns(context);
-    patterns.add<NarrowOperation, NarrowComparison, SignExtension, NarrowOffset>(context, solver);
+    patterns.add<NarrowOperation, NarrowComparison, KnownComparison, SignExtension, NarrowOffset>(
+        context, solver);
     patterns.add<AddPtrOfExtension>(context);
     patterns
         .add<ExtendLast<tt::SplatOp, arith::ExtSIOp>, ExtendLast<tt::BroadcastOp, arith::ExtSIOp>,

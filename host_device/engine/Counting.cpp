@@ -503,6 +503,16 @@ static bool isPartOfAccess(Instruction &inst) {
          });
 }
 
+/// Whether a value is the upper half of a register, which is a register of 16 bits itself.
+static bool isUpperHalf(const Instruction &inst) {
+  return inst.getType()->isIntegerTy(32) &&
+         PatternMatch::match(&inst, PatternMatch::m_LShr(PatternMatch::m_Value(),
+                                                         PatternMatch::m_SpecificInt(16))) &&
+         all_of(inst.users(), [](const User *user) {
+           return isa<TruncInst>(user) && user->getType()->isIntegerTy(16);
+         });
+}
+
 /// Whether arithmetic does by itself what an instruction does.
 static bool isPartOfArithmetic(const Instruction &inst, const MarkedFunctions &marked) {
   auto isFunction = [&](const Instruction &other) { return marked.hasPart(other); };
@@ -524,7 +534,7 @@ void insertOptimizedCounting(Function &function, const MarkedFunctions &marked, 
   for (BasicBlock &block : function) {
     BlockTally tally(lines);
     for (Instruction &inst : *cast<BasicBlock>(copies.lookup(&block))) {
-      if (isPartOfAccess(inst) || isPartOfArithmetic(inst, marked))
+      if (isPartOfAccess(inst) || isUpperHalf(inst) || isPartOfArithmetic(inst, marked))
         continue;
       tally.at(inst);
       tallyArithmetic(tally, inst, Counters::OptimizedF32Add, marked.hasPart(inst));

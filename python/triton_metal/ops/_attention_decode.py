@@ -13,6 +13,32 @@ from ._arrays import Array, contiguous, dtype_name, size_of
 from ._attention_parts import LOWEST, seen_arguments, steps_of, with_rows
 from ._decode_family import groups_to_join, parts_and_groups
 from ._launch import launch
+from ._pieces import in_float32, load_pieces, pieces, places_of, store_pieces
+
+
+@triton.jit
+def zeros_at(places):
+    found = ()
+    for i in tl.static_range(len(places)):
+        found = found + (tl.zeros(places[i].shape, tl.float32),)
+    return found
+
+
+@triton.jit
+def sum_of_products(a, b):
+    total = tl.sum(a[0] * b[0], axis=1)
+    for i in tl.static_range(1, len(a)):
+        total += tl.sum(a[i] * b[i], axis=1)
+    return tl.sum(total, axis=0)
+
+
+@triton.jit
+def faded(acc, fade, weight, v):
+    """acc fade + weight v."""
+    found = ()
+    for i in tl.static_range(len(acc)):
+        found = found + (acc[i] * fade + weight * v[i],)
+    return found
 
 
 @triton.jit
@@ -20,7 +46,7 @@ def decode_kernel(
     q_ptr, k_ptr, v_ptr, mask_ptr, bias_ptr, lengths_ptr, table_ptr, acc_ptr, highest_ptr, total_ptr,
     q_steps, k_steps, v_steps, mask_steps, bias_steps, table_step,
     n_queries, n_keys, n_pages, group, scale_2, left, right,
-    PAGE: tl.constexpr, BLOCK: tl.constexpr, WIDTH: tl.constexpr,
+    PAGE: tl.constexpr, WIDTHS: tl.constexpr, UNIT: tl.constexpr, WIDTH: tl.constexpr,
     BEHIND: tl.constexpr, AHEAD: tl.constexpr,
 ):  # fmt: skip
     """One part of one query's keys: Σ 2^(score - highest) V, the highest score and Σ 2^(score - highest)."""
@@ -28,10 +54,9 @@ def decode_kernel(
     part, parts = tl.program_id(1), tl.num_programs(1)
     head, m = row // n_queries, row % n_queries
     shared, head = (head // group).to(tl.int64), head.to(tl.int64)
-    columns = tl.arange(0, BLOCK)
-    inside = columns < WIDTH
+    columns, inside = places_of(WIDTH, WIDTHS, UNIT)
     at = batch * q_steps[0] + head * q_steps[1] + m.to(tl.int64) * q_steps[2]
-    q = tl.load(q_ptr + at + columns, mask=inside, other=0.0).to(tl.float32)
+    q = in_float32(load_pieces(q_ptr + at, columns, inside, 0.0))
     if lengths_ptr is not None:
         n_keys = min(max(tl.load(lengths_ptr + batch), 0), n_keys).to(tl.int32)
     k_ptr += shared * k_steps[1]
@@ -58,7 +83,7 @@ def decode_kernel(
         v_ptr += tl.cast(first, tl.int64) * v_steps[2]
     highest = LOWEST
     total = 0.0
-    acc = tl.zeros((BLOCK,), tl.float32)
+    acc = zeros_at(columns)
     for n in range(first, min(high, first + each)):
         k_row, v_row = k_ptr, v_ptr
         if table_ptr is None:
@@ -69,10 +94,10 @@ def decode_kernel(
             page = min(max(page, 0), n_pages - 1)
             k_row += page * k_steps[0] + (n % PAGE) * k_steps[2]
             v_row += page * v_steps[0] + (n % PAGE) * v_steps[2]
-        k = tl.load(k_row + columns, mask=inside, other=0.0).to(tl.float32)
-        v = tl.load(v_row + columns, mask=inside, other=0.0).to(tl.float32)
+        k = in_float32(load_pieces(k_row, columns, inside, 0.0))
+        v = in_float32(load_pieces(v_row, columns, inside, 0.0))
         # Scaled here, not in q: keys whose products are equal have equal scores, however large.
-        score = tl.sum(q * k, axis=0) * scale_2
+        score = sum_of_products(q, k) * scale_2
         if bias_ptr is not None:
             score += tl.load(bias_ptr + n * bias_steps[3]).to(tl.float32) * 1.4426950408889634
         if mask_ptr is not None:
@@ -81,10 +106,10 @@ def decode_kernel(
         weight = tl.exp2(score - higher)
         fade = tl.exp2(highest - higher)
         total = total * fade + weight
-        acc = acc * fade + weight * v
+        acc = faded(acc, fade, weight, v)
         highest = higher
     place = (batch * tl.num_programs(0) + row) * parts + part
-    tl.store(acc_ptr + place * WIDTH + columns, acc, mask=inside)
+    store_pieces(acc_ptr + place * WIDTH, columns, inside, acc)
     tl.store(highest_ptr + place, highest)
     tl.store(total_ptr + place, total)
 
@@ -146,7 +171,7 @@ def decode(
         q_steps=steps_of(q)[:3], k_steps=k_steps, v_steps=v_steps,
         table_step=0 if table is None else table.shape[1],
         n_queries=queries, n_keys=keys, n_pages=k.shape[0], group=heads // max(kv_heads, 1),
-        PAGE=page, BLOCK=block, WIDTH=width, num_warps=groups,
+        PAGE=page, WIDTH=width, **pieces(width, least=32 * groups),
         **seen_arguments(mask, bias, lengths, left, right, scale),
     )  # fmt: skip
     return launch(
