@@ -73,6 +73,26 @@ bool isAmong(Value numbers, Value greatest, unsigned &asked) {
          isAmong(numbers, greatest.getDefiningOp()->getOperand(0), asked);
 }
 
+/// Whether each of these numbers is among those of which `greatest` has the greatest, once its
+/// dimensions at `expanded` are there again, the last one first: those are the ones that reductions
+/// have taken, of the same row or rows.
+bool isAmongRows(Value numbers, Value greatest, ArrayRef<uint32_t> expanded, unsigned &asked) {
+  if (greatest == numbers)
+    return expanded.empty();
+  if (asked++ >= kMostValues)
+    return false;
+  if (isa_and_nonnull<arith::MaxNumFOp, arith::MaximumFOp>(greatest.getDefiningOp()))
+    return llvm::any_of(greatest.getDefiningOp()->getOperands(), [&](Value operand) {
+      return isAmongRows(numbers, operand, expanded, asked);
+    });
+  if (expanded.empty() ||
+      !isa_and_nonnull<arith::MaxNumFOp, arith::MaximumFOp>(getCombiner(greatest)))
+    return false;
+  auto reduce = greatest.getDefiningOp<tt::ReduceOp>();
+  return reduce.getAxis() == expanded.back() &&
+         isAmongRows(numbers, reduce.getSrcs()[0], expanded.drop_back(), asked);
+}
+
 /// Whether a value is a magnitude with a minus sign, or a number less the greatest of its row,
 /// perhaps times a positive constant.
 bool isNeverPositive(Value value) {
@@ -88,23 +108,22 @@ bool isNeverPositive(Value value) {
   Value greatest = difference.getRhs(), numbers = difference.getLhs();
   if (std::optional<APFloat> zero = getConstant(numbers); zero && zero->isZero())
     return bool(greatest.getDefiningOp<math::AbsFOp>());
-  auto reduced = [&](Value source) {
-    Operation *combiner = getCombiner(greatest);
-    return isa_and_nonnull<arith::MaxNumFOp, arith::MaximumFOp>(combiner) &&
-           greatest.getDefiningOp()->getOperand(0) == source;
-  };
   if (auto splat = greatest.getDefiningOp<tt::SplatOp>()) {
     // The greatest of all, of one tile or of several.
     unsigned asked = 0;
     return isAmong(numbers, splat.getSrc(), asked);
   }
   auto broadcast = greatest.getDefiningOp<tt::BroadcastOp>();
-  auto expand =
-      broadcast ? broadcast.getSrc().getDefiningOp<tt::ExpandDimsOp>() : tt::ExpandDimsOp();
-  if (!expand)
+  if (!broadcast)
     return false;
-  greatest = expand.getSrc();
-  return reduced(numbers) && greatest.getDefiningOp<tt::ReduceOp>().getAxis() == expand.getAxis();
+  greatest = broadcast.getSrc();
+  SmallVector<uint32_t> expanded;
+  while (auto expand = greatest.getDefiningOp<tt::ExpandDimsOp>()) {
+    expanded.push_back(expand.getAxis());
+    greatest = expand.getSrc();
+  }
+  unsigned asked = 0;
+  return !expanded.empty() && isAmongRows(numbers, greatest, expanded, asked);
 }
 
 /// More than the magnitude of what is finite of a value: infinite if nothing is known.

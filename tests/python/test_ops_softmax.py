@@ -71,9 +71,19 @@ def test_rows_longer_than_registers(log: bool) -> None:
     assert_near(function(x), y, bound(y, 1, log), "float32")
 
 
-@pytest.mark.parametrize("length", [40, 20_000])
-def test_special_values(length: int) -> None:
-    x = np.zeros((5, length), np.float32)
+@pytest.mark.parametrize("log", [False, True], ids=["softmax", "log_softmax"])
+@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize("length", [1, 3, 10, 33, 64, 65, 100, 256, 257, 512, 513])
+def test_many_short_rows_share_a_simdgroup(length: int, dtype: str, log: bool) -> None:
+    x = rounded(np.random.default_rng(length).standard_normal((513, length)) * 3, dtype)
+    function = ops.log_softmax if log else ops.softmax
+    y = exact(x, 1, log)
+    assert_near(function(made("numpy", x, dtype)), y, bound(y, 1, log), dtype)
+
+
+@pytest.mark.parametrize(("rows", "length"), [(5, 40), (5, 20_000), (515, 21), (515, 300)])
+def test_special_values(rows: int, length: int) -> None:
+    x = np.zeros((rows, length), np.float32)
     x[0, 3] = np.nan
     x[1, 3] = np.inf
     x[2, :] = -np.inf

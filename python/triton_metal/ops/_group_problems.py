@@ -364,7 +364,7 @@ PROBLEMS: Mapping[str, Calls] = {
     "norm_backward_kernel": _gradients_of_norms((1, 64), (128, 272, 512, 1536, 2048, 4096)),
     "norm_backward_kernel ragged": _gradients_of_norms((1, 64), (121, 339, 511, 1533, 2047, 4001)),
     "column_sums_kernel": _gradients_of_norms((1, 2, 4, 20, 64, 100, 1024), (128,)),
-    **_either("row_sums_kernel", _losses, _SHORT, _SHORT_RAGGED),
+    **_either("row_sums_kernel", _losses, (48, *_PIECES), (53, *_PIECES_RAGGED)),
     **_either("long_row_sums_kernel", _losses, _LONG, _LONG_RAGGED),
     "reduced_losses_kernel mean": _lossy("mean"),
     "reduced_losses_kernel sum": _lossy("sum"),

@@ -67,11 +67,12 @@ def in_float32(pieces):
 
 
 @triton.jit
-def sum_of(pieces):
-    total = tl.sum(pieces[0], axis=1)
+def sum_of(pieces, AXIS: tl.constexpr = 1):
+    """The sum of a row, or of each of several rows, if AXIS is 2."""
+    total = tl.sum(pieces[0], axis=AXIS)
     for i in tl.static_range(1, len(pieces)):
-        total += tl.sum(pieces[i], axis=1)
-    return tl.sum(total, axis=0)
+        total += tl.sum(pieces[i], axis=AXIS)
+    return tl.sum(total, axis=AXIS - 1)
 
 
 @triton.jit
@@ -95,11 +96,11 @@ def sum_of_squares(pieces):
 
 
 @triton.jit
-def max_of(pieces):
-    highest = tl.max(pieces[0], axis=1)
+def max_of(pieces, AXIS: tl.constexpr = 1):
+    highest = tl.max(pieces[0], axis=AXIS)
     for i in tl.static_range(1, len(pieces)):
-        highest = tl.maximum(highest, tl.max(pieces[i], axis=1))
-    return tl.max(highest, axis=0)
+        highest = tl.maximum(highest, tl.max(pieces[i], axis=AXIS))
+    return tl.max(highest, axis=AXIS - 1)
 
 
 @triton.jit

@@ -17,6 +17,17 @@ from ._checks import check_arrays, check_choice, check_dtype, check_number, chec
 from ._indices import INTEGERS, check_index, check_indices
 from ._launch import Spec, launch
 from ._operators import Operator
+from ._pieces import (
+    centred,
+    exp_of,
+    in_float32,
+    less,
+    load_pieces,
+    max_of,
+    pieces,
+    places_of,
+    sum_of,
+)
 
 #: The most classes that a program holds at once.
 LONGEST = 16_384
@@ -27,19 +38,19 @@ REDUCTIONS = ("mean", "sum", "none")
 
 @triton.jit
 def row_sums_kernel(
-    logits_ptr, tops_ptr, totals_ptr, means_ptr, classes, SMOOTH: tl.constexpr, BLOCK: tl.constexpr
-):
-    """A row's maximum, the sum of exponentials of what is below it, and its mean; a program holds the row in registers."""
+    logits_ptr, tops_ptr, totals_ptr, means_ptr, classes,
+    SMOOTH: tl.constexpr, WIDTHS: tl.constexpr, UNIT: tl.constexpr,
+):  # fmt: skip
+    """A row's maximum, the sum of exponentials of what is below it, and its mean; a program holds the row in pieces."""
     row = tl.program_id(0)
-    row_ptr = logits_ptr + row.to(tl.int64) * classes
-    places = tl.arange(0, BLOCK)
-    mask = places < classes
-    x = tl.load(row_ptr + places, mask=mask, other=-float("inf")).to(tl.float32)
-    top = tl.max(x, axis=0)
+    places, mask = places_of(classes, WIDTHS, UNIT)
+    first = logits_ptr + row.to(tl.int64) * classes
+    x = in_float32(load_pieces(first, places, mask, -float("inf")))
+    top = max_of(x)
     tl.store(tops_ptr + row, top)
-    tl.store(totals_ptr + row, tl.sum(tl.exp(x - top), axis=0))
+    tl.store(totals_ptr + row, sum_of(exp_of(less(x, top))))
     if SMOOTH:
-        tl.store(means_ptr + row, tl.sum(tl.where(mask, x, 0.0), axis=0) / classes)
+        tl.store(means_ptr + row, sum_of(centred(x, 0.0, mask)) / classes)
 
 
 @triton.jit
@@ -164,7 +175,7 @@ def _forward(
 ) -> tuple[Array, ...]:
     check_indices("cross_entropy", "labels", labels, logits.shape[-1], ignore_index)
     rows, classes = tuple(labels.shape), logits.shape[-1]
-    block = triton.next_power_of_2(max(classes, 1))
+    held = {"BLOCK": BLOCK} if classes > LONGEST else pieces(max(classes, 1), most=16)
     x, n_rows = contiguous(logits), size_of(rows)
     smooth = {"SMOOTH": smoothing > 0}
     names = ("tops_ptr", "totals_ptr", "means_ptr")[: 3 if smoothing > 0 else 2]
@@ -176,7 +187,7 @@ def _forward(
         like=logits,
         logits_ptr=x,
         classes=classes,
-        BLOCK=block if classes <= LONGEST else BLOCK,
+        **held,
         **absent,
         **smooth,
     )

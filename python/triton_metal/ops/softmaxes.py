@@ -12,6 +12,7 @@ from typing import Any
 import triton_metal as triton
 import triton_metal.language as tl
 
+from ..devices.selection import chosen
 from ._arrays import FLOATS, Array, contiguous, dtype_name, size_of
 from ._checks import check_arrays, check_axis, check_dtype, check_rank
 from ._launch import launch
@@ -27,12 +28,17 @@ from ._pieces import (
     places_of,
     store_pieces,
     sum_of,
+    widths_of,
 )
 
 #: The most numbers of a row that a program holds at once.
 LONGEST = 16_384
 #: The block of longer rows.
 BLOCK = 8_192
+#: So many rows are many: a SIMD-group takes several short ones, of which a thread has up to MOST numbers.
+MANY, MOST = 512, 32
+#: Rows that are no longer have a block of their own, or are few pieces of several rows.
+ALONE = 64
 
 
 @triton.jit
@@ -65,6 +71,32 @@ def uneven_softmax_kernel(
     total = sum_of(numerator)
     y = less(x, tl.log(total)) if LOG else divided(numerator, total)
     store_pieces(y_ptr + first, places, mask, y)
+
+
+@triton.jit
+def short_softmax_kernel(
+    x_ptr, y_ptr, rows, length,
+    LOG: tl.constexpr, WIDTHS: tl.constexpr, UNIT: tl.constexpr, ROWS: tl.constexpr, EVEN: tl.constexpr,
+):  # fmt: skip
+    """The same of ROWS short rows, each of UNIT threads; EVEN says that all of them are there."""
+    row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)[:, None, None]
+    first = row.to(tl.int64) * length
+    plain, cut = places_of(length, WIDTHS, UNIT)
+    x, places, masks = (), (), ()
+    for i in tl.static_range(len(WIDTHS)):
+        there = None if EVEN else row < rows
+        if i == len(WIDTHS) - 1:
+            there = cut[None, :, :] if EVEN else there & cut[None, :, :]
+        at = first + plain[i][None, :, :]
+        # A number that is not there weighs nothing, and a row without any is not stored.
+        found = tl.load(x_ptr + at, mask=there, other=None if there is None else -float("inf"))
+        x, places, masks = x + (found.to(tl.float32),), places + (at,), masks + (there,)
+    x = less(x, max_of(x, 2)[:, None, None])
+    numerator = exp_of(x)
+    total = sum_of(numerator, 2)[:, None, None]
+    y = less(x, tl.log(total)) if LOG else divided(numerator, total)
+    for i in tl.static_range(len(WIDTHS)):
+        tl.store(y_ptr + places[i], y[i].to(y_ptr.dtype.element_ty), mask=masks[i])
 
 
 @triton.jit
@@ -138,19 +170,36 @@ def _blocks(x: Array, axis: int) -> tuple[tuple[int, int], dict[str, int]]:
     }
 
 
+def _short(rows: int, length: int, log: bool) -> dict[str, Any] | None:
+    """How many short rows a SIMD-group takes at once, if there are many of them, and their pieces.
+
+    Rows of more than one piece are stored piece by piece, with waits: that pays where each thread takes the logarithm of the sum.
+    """
+    if rows < MANY or not 0 < length <= (16 * MOST if log else ALONE):
+        return None
+    threads = min(8, triton.next_power_of_2(triton.cdiv(length, 4))) if length <= 8 * MOST else 16
+    widths = widths_of(triton.cdiv(length, threads))
+    return {"WIDTHS": widths, "UNIT": threads, "ROWS": 32 // threads, "num_warps": 1}
+
+
 def _forward(x: Array, axis: int, log: bool) -> tuple[Array, ...]:
     grid, sizes = _blocks(x, axis)
-    kernel = softmax_kernel if sizes["length"] <= LONGEST else long_softmax_kernel
+    length, outer = sizes["length"], grid[0]
     outputs = {"y_ptr": (x.shape, dtype_name(x))}
-    if sizes["inner"] == 1 and 64 < sizes["length"] <= LONGEST:
+    given = {"like": x, "x_ptr": contiguous(x), "LOG": log}
+    if sizes["inner"] == 1:
+        short = None if chosen() == "mlx-graph" else _short(outer, length, log)
+        if short is not None:
+            grid, even = (triton.cdiv(outer, short["ROWS"]),), outer % short["ROWS"] == 0
+            short |= {"rows": outer, "length": length, "EVEN": even}
+            return launch(short_softmax_kernel, grid, outputs, **given, **short)
         # Each thread takes the logarithm of the sum: so few have up to 32 numbers each.
-        held = pieces(sizes["length"], most=32 if log else 16)
-        if log or 8 * held["UNIT"] * sum(held["WIDTHS"]) <= 7 * sizes["BLOCK"]:
-            return launch(
-                uneven_softmax_kernel, grid[:1], outputs, like=x, x_ptr=contiguous(x), LOG=log,
-                length=sizes["length"], **held,
-            )  # fmt: skip
-    return launch(kernel, grid, outputs, like=x, x_ptr=contiguous(x), LOG=log, **sizes)
+        held = pieces(max(length, 1), most=MOST if log else 16)
+        saves = log or 8 * held["UNIT"] * sum(held["WIDTHS"]) <= 7 * sizes["BLOCK"]
+        if ALONE < length <= LONGEST and saves:
+            return launch(uneven_softmax_kernel, grid[:1], outputs, length=length, **given, **held)
+    kernel = softmax_kernel if length <= LONGEST else long_softmax_kernel
+    return launch(kernel, grid, outputs, **given, **sizes)
 
 
 def _backward(dy: Array, y: Array, axis: int, log: bool) -> tuple[Array, ...]:
