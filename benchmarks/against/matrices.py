@@ -58,13 +58,13 @@ def mlx_tiles(m: int, n: int, k: int, transposition: str, t: str, batch: int) ->
 
 
 def shipped(product: Launch, t: str) -> dict[str, Launch]:
-    """The product with each of the tables' tiles of 64 rows and columns or more whose SIMD-groups have as many numbers as MLX's:
-    32×32, or of float16 32×64. With 32×64 of other floats they spill.
+    """The product with each of the tables' tiles of 32 rows and columns or more whose SIMD-groups have as many numbers as MLX's:
+    32×32, of tiles with a side of 32 half as many, or of float16 32×64. With 32×64 of other floats they spill.
     """
     found: dict[str, Launch] = {}
     for bm, bn, bk, warps in MATMUL.configs(f"{t} nn"):
-        each = bm * bn // warps
-        if min(bm, bn) < 64 or each < 1024 or (each > 1024 and t != "float16"):
+        each, least = bm * bn // warps, 1024 if min(bm, bn) > 32 else 512
+        if min(bm, bn) < 32 or each < least or (each > 1024 and t != "float16"):
             continue
 
         def launch(config: tuple[int, ...] = (bm, bn, bk, warps, 1)) -> np.ndarray:

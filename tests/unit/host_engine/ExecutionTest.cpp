@@ -267,6 +267,36 @@ define void @k(ptr addrspace(1) %a, ptr addrspace(1) %b, i32 %tid) {
   }
 }
 
+// A register's upper half is a register of 16 bits; a shift to anywhere else is an operation.
+TEST(Execution, CountsNoShiftToTheUpperHalf) {
+  for (auto [amount, shifts] : {std::pair(16, 0u), {15, 32u}}) {
+    std::string ir = R"(
+define void @k(ptr addrspace(1) %a, i32 %tid) {
+  %pa = getelementptr i32, ptr addrspace(1) %a, i32 %tid
+  %x = load i32, ptr addrspace(1) %pa
+  %low = trunc i32 %x to i16
+  %shifted = lshr i32 %x, )" +
+                     std::to_string(amount) +
+                     R"(
+  %high = trunc i32 %shifted to i16
+  %next = getelementptr i16, ptr addrspace(1) %pa, i32 1
+  store i16 %high, ptr addrspace(1) %pa
+  store i16 %low, ptr addrspace(1) %next
+  ret void
+})";
+    LibraryOptions options;
+    options.count = true;
+    auto library = libraryOf(
+        ir.c_str(),
+        kernelInfo("k", {buffer("a", 0), position("tid", Position::ThreadPositionInThreadgroup)}),
+        options);
+    std::vector<uint32_t> a(32, 0x12345678);
+    Counters counters;
+    EXPECT_EQ(run(*library, "k", {bind(a)}, {1, 1, 1}, {32, 1, 1}, &counters), "");
+    EXPECT_EQ(counters[Counters::OptimizedIntOther], shifts);
+  }
+}
+
 const char *sumIR = R"(
 declare float @__tm_simd_sum_f32(float) convergent
 declare void @__tm_threadgroup_barrier(i32) convergent
