@@ -79,6 +79,7 @@ void buildMSLPipeline(OpPassManager &pm, const CompileOptions &options) {
   addStep(pm, createMSLNarrowComparisons());
   addStep(pm, createMSLCompareSteps());
   addStep(pm, createMSLSplitOffsets());
+  addStep(pm, createMSLSharePointers());
   addStep(pm, createMSLStepOffsets());
   addStep(pm, createMSLLegalizeDivisions());
   addStep(pm, createMSLMergeByteOffsets());

@@ -178,6 +178,28 @@ def MSLSplitOffsets : Pass<"msl-split-offsets", "::mlir::ModuleOp"> {
   }];
 }
 
+def MSLSharePointers : Pass<"msl-share-pointers", "::mlir::ModuleOp"> {
+  let summary = "Adds to a pointer once what several accesses add to it alike, and leaves constants to them";
+  let description = [{
+    A thread that reads its numbers in several pieces adds another constant to its place for each. Where these sums cannot overflow, the
+    place goes to the pointer, and an access adds a constant by itself. That takes two registers for a pointer of the thread's own, and
+    the sums one each: a pointer that all threads have in common needs four places.
+
+    ```mlir
+    %second = arith.addi %place, %c128 : i32
+    %x = msl.read %row[%place : i32] : !msl.ptr<f32, device> -> vector<4xf32>
+    %y = msl.read %row[%second : i32] : !msl.ptr<f32, device> -> vector<4xf32>
+    ```
+    becomes, for four of them,
+    ```mlir
+    %own = msl.ptr_add %row, %place : !msl.ptr<f32, device>, i32
+    %x = msl.read %own : !msl.ptr<f32, device> -> vector<4xf32>
+    %y = msl.read %own[%c128 : i32] : !msl.ptr<f32, device> -> vector<4xf32>
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect"];
+}
+
 def MSLCompareSteps : Pass<"msl-compare-steps", "::mlir::ModuleOp"> {
   let summary = "Adds the constants of unrolled loops' steps last where sums are compared";
   let description = [{

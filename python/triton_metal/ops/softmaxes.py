@@ -19,7 +19,6 @@ from ._launch import launch
 from ._operators import Operator
 from ._pieces import (
     divided,
-    exp_of,
     in_float32,
     less,
     load_pieces,
@@ -27,7 +26,6 @@ from ._pieces import (
     pieces,
     places_of,
     store_pieces,
-    sum_of,
     widths_of,
 )
 
@@ -59,6 +57,18 @@ def softmax_kernel(
 
 
 @triton.jit
+def exponentials(x, top, AXIS: tl.constexpr):
+    """x - top, the exponentials of it and their sums for each thread: piece after piece, as registers hold few exponentials at once."""
+    below, found, total = (), (), None
+    for i in tl.static_range(len(x)):
+        below = below + (x[i] - top,)
+        found = found + (tl.exp(below[i]),)
+        own = tl.sum(found[i], axis=AXIS)
+        total = own if i == 0 else total + own
+    return below, found, total
+
+
+@triton.jit
 def uneven_softmax_kernel(
     x_ptr, y_ptr, length, LOG: tl.constexpr, WIDTHS: tl.constexpr, UNIT: tl.constexpr
 ):
@@ -66,10 +76,9 @@ def uneven_softmax_kernel(
     first = tl.program_id(0).to(tl.int64) * length
     places, mask = places_of(length, WIDTHS, UNIT)
     x = in_float32(load_pieces(x_ptr + first, places, mask, -float("inf")))
-    x = less(x, max_of(x))
-    numerator = exp_of(x)
-    total = sum_of(numerator)
-    y = less(x, tl.log(total)) if LOG else divided(numerator, total)
+    below, numerator, sums = exponentials(x, max_of(x), 1)
+    total = tl.sum(sums, axis=0)
+    y = less(below, tl.log(total)) if LOG else divided(numerator, total)
     store_pieces(y_ptr + first, places, mask, y)
 
 
@@ -91,10 +100,9 @@ def short_softmax_kernel(
         # A number that is not there weighs nothing, and a row without any is not stored.
         found = tl.load(x_ptr + at, mask=there, other=None if there is None else -float("inf"))
         x, places, masks = x + (found.to(tl.float32),), places + (at,), masks + (there,)
-    x = less(x, max_of(x, 2)[:, None, None])
-    numerator = exp_of(x)
-    total = sum_of(numerator, 2)[:, None, None]
-    y = less(x, tl.log(total)) if LOG else divided(numerator, total)
+    below, numerator, sums = exponentials(x, max_of(x, 2)[:, None, None], 2)
+    total = tl.sum(sums, axis=1)[:, None, None]
+    y = less(below, tl.log(total)) if LOG else divided(numerator, total)
     for i in tl.static_range(len(WIDTHS)):
         tl.store(y_ptr + places[i], y[i].to(y_ptr.dtype.element_ty), mask=masks[i])
 
