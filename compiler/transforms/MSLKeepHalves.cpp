@@ -18,9 +18,9 @@ using namespace triton_metal::msl;
 
 namespace {
 
-/// The registers of a tile, in float32, from which on they decide how many threads a core holds.
-/// What has fewer waits as it is: to widen it once more is an operation on each register.
-constexpr int64_t kLeastRegisters = 32;
+/// The registers of a tile, in float32, from which on it counts: an operand of halves costs a GPU
+/// nothing, but a text with few of them had better say once what they are.
+constexpr int64_t kLeastRegisters = 8;
 
 /// The loop over registers that an operation is in; null if it is in none.
 static TileLoopOp getTileLoop(Operation *op) { return dyn_cast<TileLoopOp>(op->getParentOp()); }
@@ -54,12 +54,42 @@ static Value getHalves(TileLoopOp loop, unsigned index) {
       !getElementTypeOrSelf(widened.getIn()).isF16() ||
       !getElementTypeOrSelf(widened.getType()).isF32())
     return nullptr;
-  for (Operation *user : loop.getResult(index).getUsers()) {
-    TileLoopOp reader = getTileLoop(user);
-    if (!reader || isa<YieldOp>(user) || !runsNoMoreOften(reader, loop) || leavesFloats(reader))
+  // Another order of the registers, as of a row that all rows of a tile read, is made of halves,
+  // too.
+  SmallVector<Operation *> users(loop.getResult(index).getUsers());
+  for (unsigned i = 0; i != users.size(); ++i) {
+    if (isa<PermuteRegistersOp>(users[i]) && !getTileLoop(users[i])) {
+      llvm::append_range(users, users[i]->getUsers());
+      continue;
+    }
+    TileLoopOp reader = getTileLoop(users[i]);
+    if (!reader || isa<YieldOp>(users[i]) || !runsNoMoreOften(reader, loop) || leavesFloats(reader))
       return nullptr;
   }
   return widened.getIn();
+}
+
+/// Makes halves of a tile in float32, and widens them in the loops that read it.
+static void narrow(Value tile, Type halves) {
+  Type wide = tile.getType();
+  Location loc = getTileLoc(tile);
+  llvm::SmallMapVector<Operation *, SmallVector<OpOperand *>, 4> uses;
+  SmallVector<PermuteRegistersOp> orders;
+  for (OpOperand &use : tile.getUses())
+    if (TileLoopOp reader = getTileLoop(use.getOwner()))
+      uses[reader].push_back(&use);
+    else
+      orders.push_back(cast<PermuteRegistersOp>(use.getOwner()));
+  tile.setType(halves);
+  for (auto &[reader, operands] : uses) {
+    auto builder = OpBuilder::atBlockBegin(&cast<TileLoopOp>(reader).getBody().front());
+    Value again = arith::ExtFOp::create(builder, loc, wide, tile);
+    for (OpOperand *operand : operands)
+      operand->set(again);
+  }
+  for (PermuteRegistersOp order : orders)
+    narrow(order.getResult(),
+           cast<ShapedType>(order.getType()).clone(getElementTypeOrSelf(halves)));
 }
 
 /// Gives the loop halves as results, and widens them where they are read.
@@ -75,22 +105,8 @@ static void keepHalves(TileLoopOp loop) {
   if (changed.empty())
     return;
   terminator->setOperands(yielded);
-  OpBuilder builder(loop);
-  for (unsigned i : changed) {
-    Value result = loop.getResult(i);
-    Type wide = result.getType();
-    Location loc = getTileLoc(result);
-    llvm::SmallMapVector<Operation *, SmallVector<OpOperand *>, 4> uses;
-    for (OpOperand &use : result.getUses())
-      uses[getTileLoop(use.getOwner())].push_back(&use);
-    result.setType(yielded[i].getType());
-    for (auto &[reader, operands] : uses) {
-      builder.setInsertionPointToStart(&cast<TileLoopOp>(reader).getBody().front());
-      Value again = arith::ExtFOp::create(builder, loc, wide, result);
-      for (OpOperand *operand : operands)
-        operand->set(again);
-    }
-  }
+  for (unsigned i : changed)
+    narrow(loop.getResult(i), yielded[i].getType());
 }
 
 struct KeepHalves : triton_metal::impl::MSLKeepHalvesBase<KeepHalves> {

@@ -511,7 +511,7 @@ def MSLFormTileLoops : Pass<"msl-form-tile-loops", "::mlir::ModuleOp"> {
 def MSLKeepHalves : Pass<"msl-keep-halves", "::mlir::ModuleOp"> {
   let summary = "Keeps halves, and not their copies in float32, between loops over registers";
   let description = [{
-    A tile of 32 numbers or more that one loop loads as halves and computes with in float32 takes half of the registers until the next loop
+    A tile of eight numbers or more that one loop loads as halves and computes with in float32 takes half of the registers until the next loop
     needs it, which makes the same copy again: GPUs read halves as operands of float32 arithmetic, or convert them in one instruction. Where the
     next loop runs more often, or leaves a tile of float32 itself, which can take the copy's place, the copy stays.
 

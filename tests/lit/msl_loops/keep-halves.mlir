@@ -111,19 +111,44 @@ msl.kernel @often(%x: !msl.ptr<f16, device>, %y: !msl.ptr<f32, device>, %n: i32,
 
 // -----
 
-// Sixteen registers do not decide how many threads a core holds: they are widened once.
+// Four registers are widened once: the text is shorter.
 // CHECK-LABEL: msl.kernel @few
-// CHECK:         msl.yield %{{.*}} : vector<16xf32>
+// CHECK:         msl.yield %{{.*}} : vector<4xf32>
 msl.kernel @few(%x: !msl.ptr<f16, device>, %y: !msl.ptr<f32, device>) threads 32 {
-  %o = arith.constant dense<0> : vector<16xi32>
-  %v = msl.tile_loop 16 {
-    %l = msl.load %x[%o] {width = 4 : i32} : !msl.ptr<f16, device>, vector<16xi32> -> vector<16xf16>
-    %w = arith.extf %l : vector<16xf16> to vector<16xf32>
-    msl.yield %w : vector<16xf32>
-  } : vector<16xf32>
+  %o = arith.constant dense<0> : vector<4xi32>
+  %v = msl.tile_loop 4 {
+    %l = msl.load %x[%o] {width = 4 : i32} : !msl.ptr<f16, device>, vector<4xi32> -> vector<4xf16>
+    %w = arith.extf %l : vector<4xf16> to vector<4xf32>
+    msl.yield %w : vector<4xf32>
+  } : vector<4xf32>
   msl.barrier
-  msl.tile_loop 16 {
-    msl.store %v, %y[%o] {width = 4 : i32} : vector<16xf32>, !msl.ptr<f32, device>, vector<16xi32>
+  msl.tile_loop 4 {
+    msl.store %v, %y[%o] {width = 4 : i32} : vector<4xf32>, !msl.ptr<f32, device>, vector<4xi32>
+  }
+  msl.return
+}
+
+// -----
+
+// A row that the registers of a tile read in another order waits as halves, and so does that order.
+// CHECK-LABEL: msl.kernel @row_of_a_tile
+// CHECK:         msl.yield %{{.*}} : vector<8xf16>
+// CHECK:       %[[ROW:.*]] = msl.permute_registers %{{.*}} : vector<8xf16> -> vector<32xf16>
+// CHECK:       msl.tile_loop 32 {
+// CHECK-NEXT:    %[[WIDE:.*]] = arith.extf %[[ROW]] : vector<32xf16> to vector<32xf32>
+// CHECK-NEXT:    arith.addf %[[WIDE]], %[[WIDE]]
+msl.kernel @row_of_a_tile(%x: !msl.ptr<f16, device>, %y: !msl.ptr<f32, device>) threads 32 {
+  %o = arith.constant dense<0> : vector<8xi32>
+  %t = arith.constant dense<0> : vector<32xi32>
+  %w = msl.tile_loop 8 {
+    %v = msl.load %x[%o] {width = 4 : i32} : !msl.ptr<f16, device>, vector<8xi32> -> vector<8xf16>
+    %e = arith.extf %v : vector<8xf16> to vector<8xf32>
+    msl.yield %e : vector<8xf32>
+  } : vector<8xf32>
+  %row = msl.permute_registers %w {bases = array<i64: 1, 2, 4, 0, 0>} : vector<8xf32> -> vector<32xf32>
+  msl.tile_loop 32 {
+    %s = arith.addf %row, %row : vector<32xf32>
+    msl.store %s, %y[%t] {width = 4 : i32} : vector<32xf32>, !msl.ptr<f32, device>, vector<32xi32>
   }
   msl.return
 }
