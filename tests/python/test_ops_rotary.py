@@ -92,6 +92,18 @@ def test_given_cosines_and_sines(framework: str, dtype: str) -> None:
         ((0, 3, 4), {}),
         ((3, 0, 4), {}),
         ((3, 4, 0), {}),
+        # Rows of several positions are turned together, in pieces of powers of two.
+        ((2, 8, 80), {}),
+        ((3, 4, 96), {"traditional": True}),
+        ((2, 12, 112), {"offset": 7}),
+        ((2, 2, 96), {}),
+        ((1, 6, 80), {}),
+        ((3, 5, 80), {"traditional": True}),
+        ((2, 8, 100), {"dims": 80}),
+        ((2, 8, 100), {"dims": 48, "traditional": True}),
+        ((2, 16, 16), {}),
+        ((9, 8, 2, 96), {"axis": 1}),
+        ((2, 4, 192), {}),
     ],
 )
 def test_shapes_and_options(shape: tuple, options: dict) -> None:

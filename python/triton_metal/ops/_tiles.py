@@ -90,21 +90,14 @@ class VectorTile(NamedTuple):
     each: int
 
 
-#: So many steps of a row are few: a last one that is half empty is much of them.
-FEW_STEPS = 4
-
-
-def vector_tile(along_rows: bool, rows: int, k: int, itemsize: int, aligned: bool) -> VectorTile:
-    """The tile of a matrix's product with a vector of k numbers, along its rows or its columns.
+def vector_tile(along_rows: bool, rows: int, itemsize: int, aligned: bool) -> VectorTile:
+    """The tile of a matrix's product with a vector, along its rows or its columns.
 
     A thread reads 16 bytes at once, of bytes along rows 8, or four numbers where rows begin or end anywhere.
     """
     each = 16 // itemsize if aligned else 4
     if along_rows:
-        each = min(each, 8)
-        if each == 8 and k <= FEW_STEPS * 256 and triton.cdiv(k, 128) % 2:
-            each = 4
-        return VectorTile(4, 32 * each, each)
+        return VectorTile(4, 32 * min(each, 8), min(each, 8))
     if itemsize == 4 and rows >= 2048:
         return VectorTile(128, 4, 4)
     return VectorTile(16, 8 * each, 2 * each)
