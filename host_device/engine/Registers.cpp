@@ -3,6 +3,7 @@
 #include "host_device/engine/Lines.h"
 #include "host_device/engine/Prepare.h"
 #include "host_device/engine/RegisterCode.h"
+#include "host_device/engine/RegisterSink.h"
 #include "host_device/msl/PassRunner.h"
 #include "llvm/Analysis/TargetTransformInfoImpl.h"
 #include "llvm/IR/InstIterator.h"
@@ -11,7 +12,6 @@
 #include "llvm/Transforms/Scalar/LoopPassManager.h"
 #include "llvm/Transforms/Scalar/LoopStrengthReduce.h"
 #include "llvm/Transforms/Scalar/Scalarizer.h"
-#include "llvm/Transforms/Scalar/Sink.h"
 #include "llvm/Transforms/Utils/Cloning.h"
 #include "llvm/Transforms/Vectorize/LoadStoreVectorizer.h"
 
@@ -75,11 +75,7 @@ uint32_t estimateRegisters(Function &function) {
     runner.run(*copy, std::move(passes));
   }
   registers::narrowNumbers(*copy);
-  {
-    FunctionPassManager passes;
-    passes.addPass(SinkingPass());
-    runner.run(*copy, std::move(passes));
-  }
+  registers::sinkNumbers(*copy);
   registers::flattenConditions(*copy);
   {
     FunctionPassManager passes;
