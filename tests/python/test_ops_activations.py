@@ -50,7 +50,11 @@ def bounds(name: str, x: np.ndarray, y: np.ndarray, slope: np.ndarray) -> tuple:
     if name.startswith("gelu"):
         return 10 * FLOAT32 * np.abs(x) + tiny, 24 * FLOAT32
     off = 16 * FLOAT32 * np.abs(slope) + (24 * FLOAT32 if name == "silu" else 0)
-    return 16 * FLOAT32 * np.abs(y) + tiny, off + tiny
+    # exp(x) is off by some |x| roundings of itself, and so is what is close to it.
+    finite = np.where(np.isfinite(x), np.abs(x), 0)
+    below = np.where(x < 0, finite, 0) if name in ("sigmoid", "silu") else 0
+    off = off + 8 * FLOAT32 * finite * np.abs(slope)
+    return (16 + 4 * below) * FLOAT32 * np.abs(y) + tiny, off + tiny
 
 
 @pytest.mark.parametrize("dtype", FLOATS)
@@ -70,18 +74,16 @@ def test_forward_and_gradient(name: str, framework: str, dtype: str) -> None:
 @pytest.mark.parametrize("framework", FRAMEWORKS)
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_small_results_of_large_negative_numbers(name: str, framework: str) -> None:
-    """exp(x) is off by some |x| roundings of itself, and so is what is close to it."""
     x = rounded(np.linspace(-86, 0, 3001), "float32")
     y, slope = exact(name, x)
     y_bound, slope_bound = bounds(name, x, y, slope)
-    more = 8 * FLOAT32 * np.abs(x)
-    if name in ("sigmoid", "silu"):
-        y_bound = y_bound + more / 2 * np.abs(y)
+    if name.startswith("gelu"):
+        slope_bound = slope_bound + 8 * FLOAT32 * np.abs(x * slope)
     assert_near(FUNCTIONS[name](made(framework, x, "float32")), y, y_bound, "float32")
     if framework != "numpy":
         given = [made(framework, x, "float32")]
         (dx,) = gradients(framework, FUNCTIONS[name], given, np.ones_like(x))
-        assert_near(dx, slope, slope_bound + more * np.abs(slope), "float32")
+        assert_near(dx, slope, slope_bound, "float32")
 
 
 @pytest.mark.parametrize("dtype", FLOATS)
@@ -134,7 +136,9 @@ def test_special_and_extreme_values(name: str) -> None:
     x = np.array(x, np.float32)
     y, slope = exact(name, x.astype(np.float64))
     off, _ = bounds(name, x.astype(np.float64), y, slope)
-    off = np.where(np.isfinite(off), off, 0)
+    off = np.where(
+        np.isfinite(off), off, 16 * FLOAT32 * np.abs(np.nan_to_num(y, posinf=0, neginf=0))
+    )
     with np.errstate(invalid="ignore"):
         assert_near(FUNCTIONS[name](x), y, off, "float32")
 
@@ -146,7 +150,9 @@ def test_slopes_of_extreme_values_are_those_of_the_limits(name: str) -> None:
     above = 0.0 if name in ("tanh", "sigmoid") else 1.0
     slope = np.array([above, 0.0] * 4)
     (dx,) = gradients("torch", FUNCTIONS[name], [made("torch", x, "float32")], np.ones(8))
-    assert_near(dx, slope, 1e-24, "float32")
+    # silu's is a quotient of which the numbers are 1, but the quotient may be one place off.
+    off = 4 * FLOAT32 * slope if name == "silu" else 0
+    assert_near(dx, slope, 1e-24 + off, "float32")
     (of_nan,) = gradients(
         "torch", FUNCTIONS[name], [made("torch", [np.nan], "float32")], np.ones(1)
     )
