@@ -165,8 +165,9 @@ threads then compute pairs that are not there. `take` asks whether an index is i
 Of small and ragged matrix products, the model of a core that chooses tiles ([threads.md](threads.md)) prefers twice as many SIMD-groups as MLX's, or more, since it finds their waits shorter. Each of them reads
 fragments of its own (*tg read*, and *float* of bfloats, which are converted), and computes addresses and bounds of its own (*integer*).
 
-The rows here are a choice. `benchmarks/against_mlx.py --drawn 288 --seed 6` draws shapes, types and options of the same families at random (`benchmarks/against/drawn.py`): on 2026-11-28, 39 of the 288 rows counted more than MLX's in something, most of them for the reasons above
-(sigmoid and tanh of few numbers, log-softmax, rope of four heads, variance); by more than a tenth otherwise only small batched products, which MLX has tiles of 32 rows for, cross entropy of halves, and the integers of `cummax`. Another seed had 34.
+The rows here are a choice. `benchmarks/against_mlx.py --drawn 288 --seed 6` draws shapes, types and options of the same families at random (`benchmarks/against/drawn.py`): on 2026-11-29, 31 of the 288 rows counted more than MLX's in something, most of them for the reasons above
+(log-softmax, rope of four heads, sigmoid and tanh of few numbers, variance, sums of bfloats); by more than a tenth otherwise only the integers of a small transposed product of bfloats and of `attention_decode` with heads of 96. Another seed had 32, with scans of few
+columns, which read parts of them twice.
 
 """
 
