@@ -24,6 +24,7 @@ from typing import Any
 
 import triton_metal as triton
 from benchmarks.ops_shapes import Shape, shapes
+from triton_metal import knobs
 from triton_metal.cost import Chip, Work, bound, full_name, ranking_chip, scaled
 from triton_metal.ops._choices import MOST_REGISTERS, asked, forced, seconds
 from triton_metal.ops._families import FAMILIES
@@ -196,11 +197,34 @@ def of_warps(shape: Shape, chips: Sequence[Chip]) -> list[Grid]:
     return grids
 
 
+def alike(shape: Shape, chips: Sequence[Chip]) -> list[list[Chip]]:
+    """The chips on which a call has the same launches: some functions take another kernel where a chip has many cores."""
+    groups: dict[tuple[Known, ...], list[Chip]] = {}
+    for chip in chips:
+        with knobs.autotuning.scope(), forced(GROUPS.name, (0,)), asked() as questions:
+            knobs.autotuning.chip = chip.name
+            counted(shape.call)
+        key = tuple((kind, sizes) for name, kind, sizes in questions if name == GROUPS.name)
+        groups.setdefault(key, []).append(chip)
+    return list(groups.values())
+
+
 def compared(shape: Shape, chips: Sequence[Chip], within: float) -> Iterator[Result]:
     """The estimate of a call's defaults for each chip over that of the best configurations of its launches."""
     grids = of_families(shape, chips, within)
-    is_sum = not grids
-    grids = grids or of_warps(shape, chips)
+    if grids:
+        yield from _results(shape, chips, grids, False)
+        return
+    for same in alike(shape, chips):
+        with knobs.autotuning.scope():
+            knobs.autotuning.chip = same[0].name
+            grids = of_warps(shape, same)
+        yield from _results(shape, same, grids, True)
+
+
+def _results(
+    shape: Shape, chips: Sequence[Chip], grids: Sequence[Grid], is_sum: bool
+) -> Iterator[Result]:
     for place, chip in enumerate(chips):
         mine = [grid.found[grid.defaults[place]][place] for grid in grids]
         best = [min(grid.found, key=lambda config, g=grid: g.found[config][place]) for grid in grids]  # fmt: skip

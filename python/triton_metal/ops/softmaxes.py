@@ -15,6 +15,7 @@ import triton_metal.language as tl
 from ..devices.selection import chosen
 from ._arrays import FLOATS, Array, contiguous, dtype_name, size_of
 from ._checks import check_arrays, check_axis, check_dtype, check_rank
+from ._choices import chip_for
 from ._launch import launch
 from ._operators import Operator
 from ._pieces import (
@@ -33,8 +34,9 @@ from ._pieces import (
 LONGEST = 16_384
 #: The block of longer rows.
 BLOCK = 8_192
-#: So many rows are many: a SIMD-group takes several short ones, of which a thread has up to MOST numbers.
-MANY, MOST = 512, 32
+#: So many rows for each core are many: a SIMD-group takes several short ones, of which a thread has up to MOST numbers. Fewer
+#: would leave a core without work.
+ROWS_OF_CORE, MOST = 64, 32
 #: Rows that are no longer have a block of their own, or are few pieces of several rows.
 ALONE = 64
 
@@ -178,12 +180,12 @@ def _blocks(x: Array, axis: int) -> tuple[tuple[int, int], dict[str, int]]:
     }
 
 
-def _short(rows: int, length: int, log: bool) -> dict[str, Any] | None:
+def _short(x: Array, rows: int, length: int, log: bool) -> dict[str, Any] | None:
     """How many short rows a SIMD-group takes at once, if there are many of them, and their pieces.
 
     Rows of more than one piece are stored piece by piece, with waits: that pays where each thread takes the logarithm of the sum.
     """
-    if rows < MANY or not 0 < length <= (16 * MOST if log else ALONE):
+    if not 0 < length <= (16 * MOST if log else ALONE) or rows < ROWS_OF_CORE * chip_for(x).cores:
         return None
     threads = min(8, triton.next_power_of_2(triton.cdiv(length, 4))) if length <= 8 * MOST else 16
     widths = widths_of(triton.cdiv(length, threads))
@@ -196,7 +198,7 @@ def _forward(x: Array, axis: int, log: bool) -> tuple[Array, ...]:
     outputs = {"y_ptr": (x.shape, dtype_name(x))}
     given = {"like": x, "x_ptr": contiguous(x), "LOG": log}
     if sizes["inner"] == 1:
-        short = None if chosen() == "mlx-graph" else _short(outer, length, log)
+        short = None if chosen() == "mlx-graph" else _short(x, outer, length, log)
         if short is not None:
             grid, even = (triton.cdiv(outer, short["ROWS"]),), outer % short["ROWS"] == 0
             short |= {"rows": outer, "length": length, "EVEN": even}
