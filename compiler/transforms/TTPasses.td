@@ -487,6 +487,8 @@ def TTNarrowIndices : Pass<"tt-narrow-indices", "::mlir::ModuleOp"> {
     bits where its operands' and result's ranges prove that the result's low half depends on theirs alone, and how it
     is extended: each kind of operation has a rule of its own, and signed operations on numbers from 2^31 to 2^32 - 1
     become unsigned ones.
+    A comparison that the ranges decide becomes a constant: places of a block that are all below a length that is a
+    constant need no mask.
 
     ```mlir
     %0 = arith.extsi %range : tensor<64xi32> to tensor<64xi64>

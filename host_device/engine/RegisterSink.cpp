@@ -15,8 +15,8 @@ namespace triton_metal::engine::registers {
 
 namespace {
 
-/// Arithmetic or a comparison of several floats. Behind a branch, it would keep all of them alive until
-/// there in the place of one.
+/// Arithmetic or a comparison of several floats. Behind a branch, it would keep all of them alive
+/// until there in the place of one.
 bool joinsNumbers(const Instruction &inst) {
   SmallPtrSet<const Value *, 4> numbers;
   for (const Use &operand : inst.operands())

@@ -76,3 +76,26 @@ tt.func private @spread(%p: tensor<64x4x!tt.ptr<f32>>, %n: tensor<64xi32>) -> te
   %3 = tt.addptr %p, %2 : tensor<64x4x!tt.ptr<f32>>, tensor<64x4xi64>
   tt.return %3 : tensor<64x4x!tt.ptr<f32>>
 }
+
+// Places from 64 to 95 are below 96; those from 0 to 127 may not be.
+// CHECK-LABEL: @decided
+// CHECK: tt.store %{{.*}}, %{{[a-z0-9_]*}} : tensor<32x!tt.ptr<i32>>
+// CHECK: %[[SOME:.*]] = arith.cmpi slt
+// CHECK: tt.store %{{.*}}, %{{.*}}, %[[SOME]]
+tt.func @decided(%x: !tt.ptr<i32>) {
+  %c96 = arith.constant dense<96> : tensor<32xi32>
+  %wide_96 = arith.constant dense<96> : tensor<128xi32>
+  %c64 = arith.constant dense<64> : tensor<32xi32>
+  %range = tt.make_range {start = 0 : i32, end = 32 : i32} : tensor<32xi32>
+  %places = arith.addi %range, %c64 : tensor<32xi32>
+  %all = arith.cmpi slt, %places, %c96 : tensor<32xi32>
+  %splat = tt.splat %x : !tt.ptr<i32> -> tensor<32x!tt.ptr<i32>>
+  %at = tt.addptr %splat, %places : tensor<32x!tt.ptr<i32>>, tensor<32xi32>
+  tt.store %at, %places, %all : tensor<32x!tt.ptr<i32>>
+  %long = tt.make_range {start = 0 : i32, end = 128 : i32} : tensor<128xi32>
+  %some = arith.cmpi slt, %long, %wide_96 : tensor<128xi32>
+  %wide = tt.splat %x : !tt.ptr<i32> -> tensor<128x!tt.ptr<i32>>
+  %to = tt.addptr %wide, %long : tensor<128x!tt.ptr<i32>>, tensor<128xi32>
+  tt.store %to, %long, %some : tensor<128x!tt.ptr<i32>>
+  tt.return
+}
