@@ -107,10 +107,6 @@ private:
   bool isNarrowUniform = false;
 };
 
-} // namespace
-
-namespace {
-
 /// Bits of a thread's index, as a number: the index shifted right, and masked.
 struct IndexBits {
   Place::Part::Kind kind;
@@ -139,7 +135,7 @@ static std::optional<IndexBits> getIndexBits(Value value) {
   if (isa<arith::AndIOp>(op)) {
     of->bits &= constant << of->shift;
   } else {
-    of->shift += std::min<uint64_t>(constant, 32);
+    of->shift = std::min<uint64_t>(of->shift + constant, 32);
     of->bits = of->bits >> of->shift << of->shift;
   }
   return of;

@@ -2,8 +2,8 @@
 // So they do with another number that the loop carries.
 
 #include "dialect/msl/MSL.h"
-#include "dialect/msl/ScalarTypes.h"
 #include "transforms/MSLBefore.h"
+#include "transforms/MSLPointerOffsets.h"
 #include "transforms/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -152,11 +152,6 @@ private:
       return false;
     int64_t places = countPlaces(sum.getResult(), PtrAddOp());
     return places > 1 && places <= kMostPlacesOfNumbers;
-  }
-
-  /// Apple's compiler has been seen to lose bytes at a pointer plus an offset plus another one.
-  static bool mayAddTwice(PtrType type) {
-    return type.getSpace() == AddressSpace::Device && getElementBytes(type.getElementType()) != 1;
   }
 
   /// The places of a pointer's accesses, the same ones in all steps of the loop; -1 for others, or

@@ -115,16 +115,17 @@ private:
       if (getWidth(variable) > step)
         breaks.push_back(llvm::Log2_64(getWidth(variable)));
     LoopNest nest = getLoopNest(roots, registers, step, breaks);
+    Value whole = guarded && masks.empty() ? getWholeMask(loop, step) : Value();
     createLoopNest(builder, loop.getLoc(), nest, registers, step,
-                   [&](const Coord &at) { createStep(at, step, guarded, nest.writtenOut); });
+                   [&](const Coord &at) { createStep(at, step, guarded, nest.writtenOut, whole); });
   }
 
   /// One step. Where masks are tested, accesses that have nothing to do with each other are tested
   /// one after the other, so that one at the end of its row leaves the other one whole vectors.
-  void createStep(const Coord &at, int64_t step, bool guarded, bool writtenOut) {
+  /// A step does nothing where `whole`, a mask that its registers have in common, is false.
+  void createStep(const Coord &at, int64_t step, bool guarded, bool writtenOut, Value whole) {
     if (!guarded || masks.empty()) {
       TileStep body(builder, at, step, guarded, writtenOut, &certain);
-      Value whole = guarded ? getWholeMask(loop, step) : Value();
       if (!whole)
         return lowerItems(body, items);
       OpBuilder::InsertionGuard guard(builder);

@@ -1,10 +1,10 @@
 // What all accesses of a loop add to a pointer is added before it.
 
 #include "dialect/msl/MSL.h"
-#include "dialect/msl/ScalarTypes.h"
 #include "transforms/Erase.h"
 #include "transforms/IntegerRanges.h"
 #include "transforms/MSLBefore.h"
+#include "transforms/MSLPointerOffsets.h"
 #include "transforms/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -50,18 +50,6 @@ public:
   }
 
 private:
-  static OpOperand *getBase(Operation *op) {
-    if (auto read = dyn_cast<ReadOp>(op))
-      return &read.getBaseMutable();
-    if (auto write = dyn_cast<WriteOp>(op))
-      return &write.getBaseMutable();
-    return nullptr;
-  }
-  static MutableOperandRange getOffset(Operation *op) {
-    if (auto read = dyn_cast<ReadOp>(op))
-      return read.getOffsetMutable();
-    return cast<WriteOp>(op).getOffsetMutable();
-  }
   bool isInside(Value value) const { return Before(loop).isInside(value); }
 
   /// The terms that an access adds, and the pointer that it adds them to: one from before the loop,
@@ -117,8 +105,7 @@ private:
 
   bool hoist(Value root, ArrayRef<Access> accesses) {
     auto type = cast<PtrType>(root.getType());
-    // Apple's compiler has been seen to lose bytes at a pointer plus an offset plus another one.
-    if (type.getSpace() != AddressSpace::Device || getElementBytes(type.getElementType()) == 1)
+    if (!mayAddTwice(type))
       return false;
     PtrAddOp move;
     if (isInside(root)) {

@@ -2,9 +2,9 @@
 
 #include "analysis/Uniformity.h"
 #include "dialect/msl/MSL.h"
-#include "dialect/msl/ScalarTypes.h"
 #include "transforms/ConditionRanges.h"
 #include "transforms/Erase.h"
+#include "transforms/MSLPointerOffsets.h"
 #include "transforms/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -38,20 +38,6 @@ struct Access {
   int64_t constant;
 };
 
-OpOperand *getBase(Operation *op) {
-  if (auto read = dyn_cast<ReadOp>(op))
-    return &read.getBaseMutable();
-  if (auto write = dyn_cast<WriteOp>(op))
-    return &write.getBaseMutable();
-  return nullptr;
-}
-
-MutableOperandRange getOffset(Operation *op) {
-  if (auto read = dyn_cast<ReadOp>(op))
-    return read.getOffsetMutable();
-  return cast<WriteOp>(op).getOffsetMutable();
-}
-
 class PointerSharing {
 public:
   explicit PointerSharing(KernelOp kernel) : kernel(kernel) {}
@@ -70,8 +56,7 @@ private:
     if (!base || getOffset(op).empty())
       return;
     auto type = cast<PtrType>(base->get().getType());
-    // Apple's compiler has been seen to lose bytes at a pointer plus an offset plus another one.
-    if (type.getSpace() != AddressSpace::Device || getElementBytes(type.getElementType()) == 1)
+    if (!mayAddTwice(type))
       return;
     Value pointer = base->get(), number = getOffset(op)[0].get();
     APInt constant;

@@ -2,10 +2,10 @@
 
 #include "analysis/Uniformity.h"
 #include "dialect/msl/MSL.h"
-#include "dialect/msl/ScalarTypes.h"
 #include "transforms/ConditionRanges.h"
 #include "transforms/Erase.h"
 #include "transforms/MSLBefore.h"
+#include "transforms/MSLPointerOffsets.h"
 #include "transforms/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -122,8 +122,7 @@ private:
 
   void split(Operation *op, OpOperand &base, MutableOperandRange offset) {
     auto type = cast<PtrType>(base.get().getType());
-    // Apple's compiler has been seen to lose bytes at a pointer plus an offset plus another one.
-    if (type.getSpace() != AddressSpace::Device || getElementBytes(type.getElementType()) == 1)
+    if (!mayAddTwice(type))
       return;
     std::optional<int64_t> steps = getSteps(op);
     if (!steps || *steps < kFewestSteps)

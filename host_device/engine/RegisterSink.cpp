@@ -1,4 +1,5 @@
-// Makes numbers where they are used, as far as that keeps fewer alive.
+// Makes numbers where they are used, as far as that keeps fewer alive. LLVM's SinkingPass moves all
+// numbers, and has no way to leave some of them.
 #include "host_device/engine/RegisterSink.h"
 #include "llvm/ADT/PostOrderIterator.h"
 #include "llvm/ADT/STLExtras.h"

@@ -67,12 +67,11 @@ def in_float32(pieces):
 
 
 @triton.jit
-def sum_of(pieces, AXIS: tl.constexpr = 1):
-    """The sum of a row, or of each of several rows, if AXIS is 2."""
-    total = tl.sum(pieces[0], axis=AXIS)
+def sum_of(pieces):
+    total = tl.sum(pieces[0], axis=1)
     for i in tl.static_range(1, len(pieces)):
-        total += tl.sum(pieces[i], axis=AXIS)
-    return tl.sum(total, axis=AXIS - 1)
+        total += tl.sum(pieces[i], axis=1)
+    return tl.sum(total, axis=0)
 
 
 @triton.jit
@@ -97,6 +96,7 @@ def sum_of_squares(pieces):
 
 @triton.jit
 def max_of(pieces, AXIS: tl.constexpr = 1):
+    """The largest number of a row, or of each of several rows, if AXIS is 2."""
     highest = tl.max(pieces[0], axis=AXIS)
     for i in tl.static_range(1, len(pieces)):
         highest = tl.maximum(highest, tl.max(pieces[i], axis=AXIS))
