@@ -29,8 +29,9 @@ from triton_metal.cost import Chip, Work, bound, full_name, ranking_chip, scaled
 from triton_metal.ops._choices import MOST_REGISTERS, asked, forced, seconds
 from triton_metal.ops._families import FAMILIES
 from triton_metal.ops._family import Family
-from triton_metal.ops._groups import GROUPS
+from triton_metal.ops._groups import GROUPS, PRODUCTS
 from triton_metal.ops._launch import forced_warps
+from triton_metal.ops._products import GROUPING
 from triton_metal.ops._table_counts import counted
 
 CHIPS = ("M1", "M2 Ultra", "M3 Max", "M4 Pro", "M5 Max")
@@ -63,10 +64,14 @@ class Result:
 
 
 def sampled(call: Callable[[], Any]) -> list[Work]:
-    """The work of each launch of a call, from some of its programs, as `triton_metal.cost.sampled` counts."""
+    """The work of each launch of a call, from some of its programs, as `triton_metal.cost.sampled` counts.
+
+    Products go over single rows of tiles: the last group of some may have more rows than there are, whose programs do nothing.
+    """
     most, before = 1, 0.0
     while True:
-        found = counted(call, most)
+        with forced(GROUPING, (1,)):
+            found = counted(call, most)
         lanes = sum(work.counters.get("lane_instructions", 0) for work, _ in found)
         mean = max((w.counters.get("lane_instructions", 0) / w.programs for w, _ in found), default=0)  # fmt: skip
         differ = bool(before) and abs(mean - before) > 0.02 * mean
@@ -176,11 +181,13 @@ def of_warps(shape: Shape, chips: Sequence[Chip]) -> list[Grid]:
         own = sampled(shape.call)
     tabled = _asked_of(own, [(kind, sizes) for name, kind, sizes in questions if name == GROUPS.name])  # fmt: skip
     default = max(own, key=lambda work: bound(chips[0], work).estimate).threads // 32
-    grids, most, least = [], [], 1
+    grids, most, fewest, least = [], [], [], 1
     for work, known, values in zip(own, tabled, each(own), strict=True):
         defaults = [GROUPS.best(chip, *known)[0] if known else 0 for chip in chips]
         grids.append(Grid(defaults, {0: values}, _of_launch(work.kernel, work.threads // 32)))
         most.append(max(GROUPS.grid(*known))[0] if known else 32)
+        # With fewer SIMD-groups than they name, products of tiles spill on G13, or leave half as many threads in flight.
+        fewest.append(known[1][4] if known and work.kernel in PRODUCTS else 0)
         # Threads of more than 64 numbers spill, and their texts take long to compile.
         least = max(least, known[1][1] // 2048 if known else 1)
     wanted = {int(default * factor) for factor in WARPS if least <= default * factor <= 32}
@@ -191,8 +198,8 @@ def of_warps(shape: Shape, chips: Sequence[Chip]) -> list[Grid]:
                 works = sampled(shape.call)
         except triton.TritonError:
             continue
-        for grid, work, values, top in zip(grids, works, each(works), most, strict=True):
-            if warps in grid.defaults or (work.registers <= MOST_REGISTERS and warps <= top):
+        for grid, work, values, low, top in zip(grids, works, each(works), fewest, most, strict=True):  # fmt: skip
+            if warps in grid.defaults or (work.registers <= MOST_REGISTERS and low <= warps <= top):
                 grid.found[warps] = values
     return grids
 

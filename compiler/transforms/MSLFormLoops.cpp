@@ -39,6 +39,28 @@ static Value createConjunction(OpBuilder &builder, Location loc, ArrayRef<Value>
 
 namespace {
 
+/// Gives accesses the condition under which their mask is true for the whole tile, if another one
+/// of the loop has it: the loop has a body without masks for that one, and vectors, which did not
+/// ask for a test of their own, need none in it.
+void shareConditions(TileLoopOp loop) {
+  llvm::DenseMap<Value, Value> conditions;
+  for (Operation &op : loop.getBody().front())
+    if (std::optional<Access> access = Access::get(&op); access && access->mask && access->full)
+      conditions.try_emplace(access->mask, access->full);
+  for (Operation &op : loop.getBody().front()) {
+    std::optional<Access> access = Access::get(&op);
+    if (!access || !access->mask || access->full)
+      continue;
+    Value condition = conditions.lookup(access->mask);
+    if (!condition)
+      continue;
+    if (auto load = dyn_cast<LoadOp>(op))
+      load.getFullMutable().assign(condition);
+    else if (auto store = dyn_cast<StoreOp>(op))
+      store.getFullMutable().assign(condition);
+  }
+}
+
 /// The uniform conditions of one tile loop, and its choices whose mask is true under them; the
 /// masks that each step tests as a whole.
 struct Certainty {
@@ -213,6 +235,7 @@ struct FormLoops : triton_metal::impl::MSLFormLoopsBase<FormLoops> {
       else if (isa<AtomicOpInterface>(op) && !isa<TileLoopOp>(op->getParentOp()))
         atomics.push_back(op);
     });
+    llvm::for_each(loops, shareConditions);
     // All of them before the accesses are gone whose masks are the conditions of choices.
     std::vector<Certainty> certainties(loops.begin(), loops.end());
     for (auto [loop, certainty] : llvm::zip_equal(loops, certainties)) {

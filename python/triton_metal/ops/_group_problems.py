@@ -24,6 +24,7 @@ from . import (
 )
 from ._choices import forced
 from ._convolving import FILTER_GRADIENT
+from ._further_problems import FURTHER
 from ._groups import SORTED
 from ._problems import numpy_dtype
 
@@ -401,12 +402,13 @@ PROBLEMS: Mapping[str, Calls] = {
     "scan_kernel totals ragged": _totals(True),
     # Programs have some short rows each, and one or a few where there are no more.
     **{
-        f"sort_kernel {block}": _both(
+        f"sort_kernel {placed}{block}": _both(
             *(
-                _rows(lambda x: sorts.sort(x, 1), block, count=rows)
+                _rows(lambda x, sort=sort: sort(x, 1), block, count=rows)
                 for rows in ((64, 4, 1) if block < 512 else (64,))
             )
         )
+        for placed, sort in (("", sorts.sort), ("placed ", sorts.argsort))
         for block in SORTED
     },
     "merge_kernel uint16": _merges("float16"),
@@ -437,4 +439,5 @@ PROBLEMS: Mapping[str, Calls] = {
     "attention_kernel 128": _attention(128),
     "attention_kernel 256": _attention(256),
     **{f"join_kernel {width}": _parts(width) for width in (16, 32, 64, 128, 256)},
+    **FURTHER,
 }

@@ -9,15 +9,31 @@ as it is for other families.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from ..config import kernel_config
 from ..cost import Chip
 from ..cost.model import Sums
-from ._arrays import Array, dtype_name, item_size, size_of
+from ._arrays import Array, item_size
 from ._choices import MOST_REGISTERS, Config, Entry, Launch, seconds
 from ._family import Candidate, Family
+from ._further_launches import FURTHER, FURTHER_PRODUCTS
+from ._launches import (
+    BY_SIDES,
+    DTYPES,
+    NONE,
+    Arguments,
+    Reader,
+    Seen,
+    both_forms,
+    bytes_of,
+    form_of,
+    name_of,
+    rows_of,
+    side_by_side,
+    with_values,
+)
 
 WARPS = (1, 2, 4, 8, 16, 32)
 #: What coefficients are of: a program, a place of its tile in each step, a step, and a number that is there. Of a kernel whose tiles
@@ -29,67 +45,6 @@ MANY, MANY_OF_COMPILER = 32, 8
 EQUAL = 1.04
 
 
-class Seen(NamedTuple):
-    """What a launch's arguments say: the dtype of its numbers and what else tells its kind, the numbers of a program's tile, the
-    steps of a program (0: as many as it takes to read an array), the bytes that are read, and the numbers of a program that are there
-    (0: all of its tiles').
-    """
-
-    kind: str
-    tile: int
-    steps: int
-    read: int
-    there: int = 0
-
-
-#: A launch that no table knows.
-NONE = Seen("", 0, 0, 0)
-Arguments = Mapping[str, Any]
-Reader = Callable[[Arguments, Sequence[int]], Seen]
-
-
-#: The names of dtypes that arrays have had; those of three frameworks are not many.
-_names: dict[Any, str] = {}
-
-
-def _name(x: Array) -> str:
-    """`dtype_name`, which torch.compile traces and which therefore keeps nothing, for every launch."""
-    found = _names.get(x.dtype)
-    if found is None:
-        found = _names[x.dtype] = dtype_name(x)
-    return found
-
-
-def _bytes(x: Array) -> int:
-    return size_of(tuple(x.shape)) * item_size(_name(x))
-
-
-def _form(kind: str, length: int) -> str:
-    """A kind of rows of this length. Rows that begin anywhere are read in smaller pieces than those at multiples of 16 numbers."""
-    return f"{kind} ragged" if length % 16 else kind
-
-
-def _rows(array: str, constant: str = "", length: str = "") -> Reader:
-    """Programs that share the numbers of an array; the values of a constant are kinds apart, and rows whose `length` is ragged."""
-
-    def read(arguments: Arguments, grid: Sequence[int]) -> Seen:
-        x = arguments[array]
-        if x is None:
-            return NONE
-        dtype, tile = _name(x), arguments.get("BLOCK", 1)
-        kind = f"{dtype} {arguments[constant]}" if constant else dtype
-        if "WIDTHS" in arguments:
-            tile = arguments["UNIT"] * sum(arguments["WIDTHS"])
-        tile *= arguments.get("ROWS", 1)
-        if length:
-            kind = _form(kind, arguments[length])
-        count, programs = size_of(tuple(x.shape)), math.prod(grid)
-        steps = -(-count // (programs * tile))
-        return Seen(kind, tile, steps, count * item_size(dtype), -(-count // programs))
-
-    return read
-
-
 def _several(kind: str, rows: int) -> str:
     """A kind of programs of so many rows: what is reduced of each, and where each begins, is done for several at once."""
     return kind if rows == 1 else f"{kind} {rows}" if rows <= 16 else f"{kind} many"
@@ -97,21 +52,24 @@ def _several(kind: str, rows: int) -> str:
 
 def _reduced(arguments: Arguments, grid: Sequence[int]) -> Seen:
     """Reductions: rows of a tile are reduced side by side, and so many numbers of columns at once."""
-    found = _rows("x_ptr", "FORM")(arguments, grid)
+    found = rows_of("x_ptr", "FORM")(arguments, grid)
+    if found.kind.startswith("int32"):
+        # Counts, which are added up in 64 bits: no kinds of their own.
+        found = found._replace(kind=found.kind.replace("int32", "float32"))
     if arguments["FORM"] != "columns":
         kind = _several(found.kind, arguments["ROWS"])
-        return found._replace(kind=_form(kind, arguments["length"]))
+        return found._replace(kind=form_of(kind, arguments["length"]))
     # A comparison is more than a sum.
     join = " max" if arguments.get("JOIN") in ("max", "min") else ""
     kind = f"{found.kind} {arguments['BLOCK']}{join}"
-    return found._replace(kind=_form(kind, arguments["inner"]))
+    return found._replace(kind=form_of(kind, arguments["inner"]))
 
 
 def _reduced_rows(arguments: Arguments, grid: Sequence[int]) -> Seen:
     """Long rows in blocks, and short ones, of which there may be four at once."""
-    found = _rows("x_ptr")(arguments, grid)
+    found = rows_of("x_ptr")(arguments, grid)
     form = "blocks" if arguments["BLOCK"] else "four" if arguments["ROWS"] == 4 else "one"
-    kind = _form(f"{found.kind} {form}", arguments["length"])
+    kind = form_of(f"{found.kind} {form}", arguments["length"])
     if not arguments["BLOCK"]:
         return found._replace(kind=kind)
     steps = -(-arguments["length"] // arguments["BLOCK"])
@@ -120,7 +78,7 @@ def _reduced_rows(arguments: Arguments, grid: Sequence[int]) -> Seen:
 
 def _centred(arguments: Arguments, grid: Sequence[int]) -> Seen:
     """The logarithm of a sum of exponentials, or a variance: of several short rows, or of one."""
-    read = _reduced if "FORM" in arguments else _rows("x_ptr", "", "length")
+    read = _reduced if "FORM" in arguments else rows_of("x_ptr", "", "length")
     found = read(arguments, grid)
     dtype, *words = found.kind.split()
     end = "log" if arguments["END"] == "log" else "var"
@@ -129,10 +87,10 @@ def _centred(arguments: Arguments, grid: Sequence[int]) -> Seen:
 
 def _scanned(arguments: Arguments, grid: Sequence[int]) -> Seen:
     """Rows of one block, or walked over in blocks, of which a program may have several."""
-    found = _rows("x_ptr")(arguments, grid)
+    found = rows_of("x_ptr")(arguments, grid)
     form = "one" if arguments["SINGLE"] else "totals" if arguments["TOTALS"] else "walk"
     kind = _several(f"{found.kind} {form}", arguments["ROWS"])
-    return found._replace(kind=_form(kind, arguments["length"]))
+    return found._replace(kind=form_of(kind, arguments["length"]))
 
 
 def _losses(arguments: Arguments, grid: Sequence[int]) -> Seen:
@@ -145,8 +103,8 @@ def _norm_gradients(arguments: Arguments, grid: Sequence[int]) -> Seen:
     x = arguments["x_ptr"]
     steps = -(-arguments["n_rows"] // math.prod(grid))
     columns = arguments["n_cols"]
-    kind = _form(_name(x), columns)
-    return Seen(kind, arguments["BLOCK"], steps, 2 * _bytes(x), steps * columns)
+    kind = form_of(name_of(x), columns)
+    return Seen(kind, arguments["BLOCK"], steps, 2 * bytes_of(x), steps * columns)
 
 
 def _column_sums(arguments: Arguments, grid: Sequence[int]) -> Seen:
@@ -156,7 +114,7 @@ def _column_sums(arguments: Arguments, grid: Sequence[int]) -> Seen:
     rows, block = arguments["n_rows"], arguments["BLOCK_ROWS"]
     columns = arguments["BLOCK_COLS"]
     steps = -(-rows // block)
-    return Seen("float32", block * columns, steps, _bytes(arguments["x_ptr"]), rows * columns)
+    return Seen("float32", block * columns, steps, bytes_of(arguments["x_ptr"]), rows * columns)
 
 
 def _sorted(arguments: Arguments, grid: Sequence[int]) -> Seen:
@@ -170,33 +128,36 @@ def _sorted(arguments: Arguments, grid: Sequence[int]) -> Seen:
     kept = arguments["KEPT"].bit_length() - 1
     stages = kept * (kept + 1) // 2
     some = arguments["KEPT"] < block
-    kind = f"{_name(x)} {'some' if some else max(block, SORTED[0])}"
-    return Seen(kind, block * arguments["ROWS"], stages + (kept + 1) * some, _bytes(x))
+    # Places make keys twice as wide. Indices that are sorted are no kinds of their own.
+    placed = "placed " if arguments["PLACED"] and not some else ""
+    dtype = "float32" if name_of(x) == "int32" else name_of(x)
+    kind = f"{dtype} {placed}{'some' if some else max(block, SORTED[0])}"
+    return Seen(kind, block * arguments["ROWS"], stages + (kept + 1) * some, bytes_of(x))
 
 
 def _merged(arguments: Arguments, grid: Sequence[int]) -> Seen:
     """Steps are the stages of a bitonic merge."""
     keys, block = arguments["keys_ptr"], arguments["BLOCK"]
-    return Seen(_name(keys), block, block.bit_length() - 1, _bytes(keys))
+    return Seen(name_of(keys), block, block.bit_length() - 1, bytes_of(keys))
 
 
 def _taken(arguments: Arguments, grid: Sequence[int]) -> Seen:
     x = arguments["x_ptr"]
     tile = arguments["BLOCK"] * arguments["ROWS"]
-    read = min(_bytes(x), math.prod(grid) * tile * item_size(_name(x)))
+    read = min(bytes_of(x), math.prod(grid) * tile * item_size(name_of(x)))
     form = "even" if arguments["inner"] % 16 == 0 else "ragged"
-    return Seen(f"{_name(x)} {arguments['ALONG']} {form}", tile, 1, read)
+    return Seen(f"{name_of(x)} {arguments['ALONG']} {form}", tile, 1, read)
 
 
 def _vector(arguments: Arguments, grid: Sequence[int]) -> Seen:
     """A product with a vector. Rows of the matrix (columns, where it lies along these) begin anywhere, or at 16 bytes."""
     matrix = arguments["m_ptr"]
-    dtype = _name(matrix)
+    dtype = name_of(matrix)
     far = max(arguments["stride_r"], arguments["stride_k"])
     form = "even" if far * item_size(dtype) % 16 == 0 else "ragged"
     steps = -(-arguments["K"] // arguments["BLOCK_K"])
     tile = arguments["BLOCK_R"] * arguments["BLOCK_K"]
-    return Seen(f"{dtype} {form}", tile, steps, _bytes(matrix))
+    return Seen(f"{dtype} {form}", tile, steps, bytes_of(matrix))
 
 
 def _quantized(arguments: Arguments, grid: Sequence[int]) -> Seen:
@@ -204,26 +165,32 @@ def _quantized(arguments: Arguments, grid: Sequence[int]) -> Seen:
     x, w = arguments["x_ptr"], arguments["w_ptr"]
     tile = arguments["BLOCK_N"] * arguments["BLOCK_K"]
     steps = -(-arguments["K"] // arguments["BLOCK_K"])
-    return Seen(f"{_name(x)} {arguments['MODE']}{arguments['BITS']}", tile, steps, _bytes(w))
+    return Seen(f"{name_of(x)} {arguments['MODE']}{arguments['BITS']}", tile, steps, bytes_of(w))
 
 
 def _convolved(arguments: Arguments, grid: Sequence[int]) -> Seen:
     """Tiles of pixels and channels, and steps over taps and inputs."""
-    x, form, taps = arguments["x_ptr"], arguments["FORM"], math.prod(arguments["TAPS"])
+    x, form, back = arguments["x_ptr"], arguments["FORM"], arguments["TRANSPOSED"]
     inputs, block = arguments["INPUTS"], arguments["BLOCK_K"]
+    # Those that fall on places of the input.
+    steps_of_taps = arguments["STEP"] if back else (1, 1, 1)
+    taps = math.prod(-(-n // step) for n, step in zip(arguments["TAPS"], steps_of_taps, strict=True))  # fmt: skip
     steps = -(-taps * inputs // block) if form == "flat" else taps * -(-inputs // block)
     tile = arguments["BLOCK_M"] * arguments["BLOCK_N"]
     deep = block if form == "tile" else ""
-    read = _bytes(x) + _bytes(arguments["w_ptr"])
-    return Seen(f"{_name(x)} {form}{deep}", tile, steps, read)
+    read = bytes_of(x) + bytes_of(arguments["w_ptr"])
+    way = " transposed" if back and form != "narrow" else ""
+    return Seen(f"{name_of(x)} {form}{deep}{way}", tile, steps, read)
 
 
 def _filter_gradient(arguments: Arguments, grid: Sequence[int]) -> Seen:
     x = arguments["wide_ptr"]
     steps = -(-arguments["part_pixels"] // arguments["BLOCK_K"])
-    tile = arguments["BLOCK_M"] * arguments["BLOCK_N"]
-    read = _bytes(x) + _bytes(arguments["narrow_ptr"])
-    return Seen(f"{_name(x)} {arguments['FORM']}", tile, steps, read)
+    form = arguments["FORM"]
+    # A product of one row with a block of pixels is no product of tiles.
+    tile = arguments["BLOCK_K" if form == "narrow" else "BLOCK_M"] * arguments["BLOCK_N"]
+    read = bytes_of(x) + bytes_of(arguments["narrow_ptr"])
+    return Seen(f"{name_of(x)} {form}", tile, steps, read)
 
 
 def _attention(arguments: Arguments, grid: Sequence[int]) -> Seen:
@@ -231,37 +198,24 @@ def _attention(arguments: Arguments, grid: Sequence[int]) -> Seen:
     q = arguments["q_ptr"]
     share = 2 if arguments["AHEAD"] == 1 and arguments["n_queries"] > arguments["BLOCK_M"] else 1
     steps = -(-arguments["n_keys"] // (share * arguments["BLOCK_N"]))
-    wide = f"{_name(q)} {arguments['A']}{'+' if arguments['B'] else ''}"
+    wide = f"{name_of(q)} {arguments['A']}{'+' if arguments['B'] else ''}"
     tile = arguments["BLOCK_M"] * arguments["BLOCK_N"]
-    read = sum(_bytes(arguments[name]) for name in ("q_ptr", "k_ptr", "v_ptr"))
+    read = sum(bytes_of(arguments[name]) for name in ("q_ptr", "k_ptr", "v_ptr"))
     return Seen(wide, tile, max(1, steps), read)
 
 
 def _joined(arguments: Arguments, grid: Sequence[int]) -> Seen:
     """The parts of a query's keys."""
     tile = arguments["PARTS"] * arguments["BLOCK"]
-    return Seen(str(arguments["BLOCK"]), tile, 1, _bytes(arguments["acc_ptr"]))
+    return Seen(str(arguments["BLOCK"]), tile, 1, bytes_of(arguments["acc_ptr"]))
 
 
 def _logits(arguments: Arguments, grid: Sequence[int]) -> Seen:
     x = arguments["hidden_ptr"]
     tile = arguments["BLOCK_ROWS"] * arguments["BLOCK_CLASSES"]
     steps = -(-arguments["width"] // arguments["BLOCK_K"])
-    read = _bytes(x) + _bytes(arguments["weight_ptr"])
-    return Seen(_form(_name(x), arguments["width"]), tile, steps, read)
-
-
-DTYPES = ("float32", "float16", "bfloat16")
-
-
-def _with(*values: Any) -> tuple[str, ...]:
-    """Kinds of each dtype with each of these values."""
-    return tuple(f"{dtype} {value}" for value in values for dtype in DTYPES)
-
-
-def _both(*kinds: str) -> tuple[str, ...]:
-    """These kinds, of rows that begin at multiples of 16 numbers and anywhere."""
-    return tuple(f"{kind}{form}" for form in ("", " ragged") for kind in kinds)
+    read = bytes_of(x) + bytes_of(arguments["weight_ptr"])
+    return Seen(form_of(name_of(x), arguments["width"]), tile, steps, read)
 
 
 _ROWS = ("", " 2", " 4", " 8", " 16", " many")
@@ -276,61 +230,93 @@ def _reductions(held: int, *joins: str) -> tuple[str, ...]:
     most = held // 32
     blocks = [f"columns {1 << i}{join}" for join in joins for i in range(1, most.bit_length() - 1)]
     whole = [f"{dtype} columns {most}{join}" for join in joins for dtype in DTYPES]
-    rows = _with(*(f"rows{form}" for form in _ROWS), *blocks)
-    every = (*_both(*rows, *(kind for kind in whole if "32" in kind)), *(kind for kind in whole if "32" not in kind))  # fmt: skip
+    rows = with_values(*(f"rows{form}" for form in _ROWS), *blocks)
+    every = (*both_forms(*rows, *(kind for kind in whole if "32" in kind)), *(kind for kind in whole if "32" not in kind))  # fmt: skip
     return tuple(kind for kind in every if held > 256 or not kind.endswith(" many"))
 
 
 #: The blocks that are sorted.
 SORTED = tuple(1 << i for i in range(5, 13))
 _CENTRED = tuple(f"{end} rows{form}" for end in ("var", "log") for form in _ROWS)
+#: Of 64 bits a program has half as many keys.
+_SORTS = tuple(
+    kind
+    for kind in with_values(*SORTED, *(f"placed {block}" for block in SORTED), "some")
+    if kind != f"float32 placed {SORTED[-1]}"
+)
 _SCANS = (*(f"one{form}" for form in _ROWS), "walk", "totals")
 #: The kernels with a table: how their launches are read, and which kinds the table has.
 KERNELS: Mapping[str, tuple[Reader, tuple[str, ...]]] = {
-    "activation_kernel": (_rows("x_ptr"), DTYPES),
-    "activation_backward_kernel": (_rows("x_ptr"), DTYPES),
-    "gated_kernel": (_rows("gate_ptr"), DTYPES),
-    "softmax_kernel": (_rows("x_ptr", "LOG", "length"), _both(*_with(False, True))),
-    "uneven_softmax_kernel": (_rows("x_ptr", "LOG", "length"), _both(*_with(False, True))),
-    "long_softmax_kernel": (_rows("x_ptr", "", "length"), _both(*DTYPES)),
-    "softmax_backward_kernel": (_rows("y_ptr", "", "length"), _both(*DTYPES)),
-    "norm_kernel": (_rows("x_ptr", "CENTRE", "n_cols"), _both(*_with(False, True))),
-    "norm_row_kernel": (_rows("x_ptr", "CENTRE", "n_cols"), _both(*_with(False, True))),
-    "long_norm_kernel": (_rows("x_ptr", "", "n_cols"), _both(*DTYPES)),
-    "norm_backward_kernel": (_norm_gradients, _both(*DTYPES)),
+    "activation_kernel": (rows_of("x_ptr"), DTYPES),
+    "activation_backward_kernel": (rows_of("x_ptr"), DTYPES),
+    "gated_kernel": (rows_of("gate_ptr"), DTYPES),
+    "softmax_kernel": (
+        side_by_side("x_ptr", "LOG"),
+        both_forms(
+            *with_values(False, True),
+            *with_values(*(f"{log} {sides}" for log in (False, True) for sides in BY_SIDES)),
+        ),
+    ),
+    "uneven_softmax_kernel": (
+        rows_of("x_ptr", "LOG", "length"),
+        both_forms(*with_values(False, True)),
+    ),
+    "long_softmax_kernel": (rows_of("x_ptr", "", "length"), both_forms(*DTYPES)),
+    "softmax_backward_kernel": (
+        side_by_side("y_ptr"),
+        both_forms(*DTYPES, *with_values(*BY_SIDES)),
+    ),
+    "norm_kernel": (rows_of("x_ptr", "CENTRE", "n_cols"), both_forms(*with_values(False, True))),
+    "norm_row_kernel": (
+        rows_of("x_ptr", "CENTRE", "n_cols"),
+        both_forms(*with_values(False, True)),
+    ),
+    "long_norm_kernel": (rows_of("x_ptr", "", "n_cols"), both_forms(*DTYPES)),
+    "norm_backward_kernel": (_norm_gradients, both_forms(*DTYPES)),
     "column_sums_kernel": (_column_sums, ("float32",)),
-    "row_sums_kernel": (_rows("logits_ptr", "", "classes"), _both(*DTYPES)),
-    "long_row_sums_kernel": (_rows("logits_ptr", "", "classes"), _both(*DTYPES)),
+    "row_sums_kernel": (rows_of("logits_ptr", "", "classes"), both_forms(*DTYPES)),
+    "long_row_sums_kernel": (rows_of("logits_ptr", "", "classes"), both_forms(*DTYPES)),
     "reduced_losses_kernel": (_losses, ("mean", "sum")),
-    "cross_entropy_backward_kernel": (_rows("logits_ptr", "", "classes"), _both(*DTYPES)),
-    "tiles_kernel": (_logits, _both(*DTYPES)),
+    "cross_entropy_backward_kernel": (rows_of("logits_ptr", "", "classes"), both_forms(*DTYPES)),
+    "tiles_kernel": (_logits, both_forms(*DTYPES)),
     "reduce_kernel": (_reduced, _reductions(512, "", " max")),
-    "reduce_row_kernel": (_reduced_rows, _both(*_with("one", "four", "blocks"))),
-    "centred_kernel": (_centred, _both(*_with(*_CENTRED))),
-    "centred_row_kernel": (_centred, _both(*_with("var", "log"))),
+    "reduce_row_kernel": (_reduced_rows, both_forms(*with_values("one", "four", "blocks"))),
+    "centred_kernel": (_centred, both_forms(*with_values(*_CENTRED))),
+    "centred_row_kernel": (_centred, both_forms(*with_values("var", "log"))),
     "place_kernel": (_reduced, _reductions(256, "")),
-    "scan_kernel": (_scanned, _both(*_with(*_SCANS))),
-    "sort_kernel": (_sorted, _with(*SORTED, "some")),
+    "scan_kernel": (_scanned, both_forms(*with_values(*_SCANS))),
+    "sort_kernel": (_sorted, _SORTS),
     "merge_kernel": (_merged, ("uint16", "uint32")),
-    "take_kernel": (_taken, _with("False even", "False ragged")),
-    "vector_along_rows_kernel": (_vector, _with("even", "ragged")),
-    "vector_along_columns_kernel": (_vector, _with("even", "ragged")),
-    "word_vector_kernel": (_quantized, _with("affine4", "mxfp44")),
-    "byte_vector_kernel": (_quantized, _with("affine8", "mxfp88")),
+    "take_kernel": (_taken, with_values("False even", "False ragged")),
+    "vector_along_rows_kernel": (_vector, with_values("even", "ragged")),
+    "vector_along_columns_kernel": (_vector, with_values("even", "ragged")),
+    "word_vector_kernel": (_quantized, with_values("affine4", "mxfp44")),
+    "byte_vector_kernel": (_quantized, with_values("affine8", "mxfp88")),
     "convolution_kernel": (
         _convolved,
-        (*_with("tile8", "tile16", "flat"), "float16 tile32", "bfloat16 tile32"),
+        (
+            *with_values("tile8", "tile16", "flat", "narrow"),
+            *with_values("tile8 transposed", "tile16 transposed", "flat transposed"),
+            *(f"{half} tile32{back}" for half in DTYPES[1:] for back in ("", " transposed")),
+        ),
     ),
-    "filter_gradient_kernel": (_filter_gradient, _with("tile", "flat")),
-    "attention_kernel": (_attention, _with("32", "64", "64+", "128", "256")),
+    "filter_gradient_kernel": (_filter_gradient, with_values("tile", "flat", "narrow")),
+    "attention_kernel": (_attention, with_values("32", "64", "64+", "128", "256")),
     "join_kernel": (_joined, ("16", "32", "64", "128", "256")),
+    **FURTHER,
 }
 #: Those on simdgroup matrices.
-PRODUCTS = frozenset(
-    name
-    for name, (reader, _) in KERNELS.items()
-    if reader in (_logits, _convolved, _filter_gradient, _attention)
+PRODUCTS = (
+    frozenset(
+        name
+        for name, (reader, _) in KERNELS.items()
+        if reader in (_logits, _convolved, _filter_gradient, _attention)
+    )
+    | FURTHER_PRODUCTS
 )
+
+#: Those whose SIMD-groups the table chooses for many programs, too, unless they are named: it knows how long their loops are.
+ALWAYS = frozenset(FURTHER) | {"sort_kernel"}
 
 
 def weights(tile: int, steps: int, there: int) -> tuple[float, ...]:
@@ -437,7 +423,9 @@ class Groups(Family):
 
     def best(self, chip: Chip, kind: str, sizes: tuple[int, ...]) -> Config:
         """The choice for a launch on a chip; (0,) for the launch's own, which stands unless another is better."""
-        if sizes[0] >= MANY * chip.cores and kind.split()[0] not in PRODUCTS:
+        kernel = kind.split()[0]
+        stands = kernel not in PRODUCTS and (sizes[4] or kernel not in ALWAYS)
+        if stands and sizes[0] >= MANY * chip.cores:
             return (0,)
         key = (chip.name, chip.cores, kind, sizes)
         known = self._kept.get(key)

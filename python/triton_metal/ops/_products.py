@@ -11,6 +11,7 @@ import triton_metal.language as tl
 
 from ._arrays import Array, contiguous, dtype_name, is_torch, is_whole, size_of, strides
 from ._axes import is_wide
+from ._choices import named
 from ._launch import launch
 from ._matrix_kernels import (
     add_parts_kernel,
@@ -204,7 +205,8 @@ def product(
         if plan.sums:
             size = triton.cdiv(plan.items, parts)
         tiles_m, tiles_n = triton.cdiv(plan.m, tile.m), triton.cdiv(plan.n, tile.n)
-        group = _group_of(tiles_m, tiles_m * tiles_n * parts * plan.matrices)
+        programs = tiles_m * tiles_n * parts * plan.matrices
+        (group,) = named(GROUPING) or (_group_of(tiles_m, programs),)
         found = launch(
             matmul_kernel,
             (tiles_n * group, triton.cdiv(tiles_m, group), parts * plan.matrices),
@@ -242,6 +244,8 @@ def product(
     return add_parts(found[0], outputs, plan.n, activation, ending)
 
 
+#: A choice that can be named: how many rows of tiles are a group.
+GROUPING = "rows of tiles of a group"
 #: Of so many programs a chip has most at once, and neighbours in time say little.
 FEW_PROGRAMS = 512
 

@@ -6,6 +6,7 @@ Each has 32 rows of the matrix in a step, so that more of them take fewer steps.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from ._choices import Config, Launch
 from ._family import Candidate, Family, cdiv
@@ -15,6 +16,8 @@ from ._product_families import BYTES, QUANTIZED, bytes_read
 COLUMNS, ROWS = 32, 32
 #: The numbers of a row of the matrix that was counted, and of its groups: of floats, and of integers.
 COUNTED, GROUPS_OF = 1024, (32, 64)
+#: The registers that masks take where a step is not whole; whole ones were counted.
+OF_MASKS = 4
 
 
 class QuantizedRows(Family):
@@ -42,6 +45,8 @@ class QuantizedRows(Family):
                 kind, COUNTED, GROUPS_OF[kind.startswith("affine")]
             )
             near = (1.0, share * k / max(steps * ROWS * warps, 1))
+            if k % (ROWS * warps):
+                entry = replace(entry, registers=entry.registers + OF_MASKS)
             launch = Launch(entry, programs, steps, memory, near)
             yield Candidate((warps,), (warps,), (launch,))
 

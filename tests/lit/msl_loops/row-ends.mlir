@@ -79,3 +79,28 @@ msl.kernel @known(%x: !msl.ptr<f32, device>, %y: !msl.ptr<f32, device>, %other: 
   msl.write %w, %y[%c1 : i32] : f32, <f32, device>
   msl.return
 }
+
+// One access asks for a test of the whole tile: then all accesses under its mask have a body without masks, vectors too.
+// CHECK-LABEL: msl.kernel @shared
+// CHECK:       scf.if %arg4 {
+// CHECK-NEXT:    %[[V:.*]] = msl.read %arg0[%{{.*}}] {unaligned} : <f32, device> -> vector<4xf32>
+// CHECK-NOT:     scf.if
+// CHECK-NOT:     if %
+// CHECK:         msl.read %arg1[%{{.*}} : i32] : <f32, device> -> f32
+// CHECK-NOT:     scf.if
+// CHECK:         msl.write %{{.*}}, %arg2[%{{.*}}] {unaligned} : vector<4xf32>
+// CHECK:       } else {
+// CHECK:         scf.if
+// CHECK:       msl.return
+msl.kernel @shared(%x: !msl.ptr<f32, device>, %rows: !msl.ptr<f32, device>, %y: !msl.ptr<f32, device>, %n: i32, %all: i1) threads 32 {
+  %o = arith.constant dense<[0, 1, 2, 3]> : vector<4xi32>
+  %one = arith.constant dense<1.0> : vector<4xf32>
+  %ns = msl.splat %n : vector<4xi32>
+  %m = arith.cmpi slt, %o, %ns : vector<4xi32>
+  %v = msl.load %x[%o] mask %m other %one {width = 4 : i32, mask_run = 4 : i32, unaligned} : !msl.ptr<f32, device>, vector<4xi32> -> vector<4xf32>
+  %r = arith.divsi %o, %ns : vector<4xi32>
+  %w = msl.load %rows[%r] mask %m other %one full %all : !msl.ptr<f32, device>, vector<4xi32> -> vector<4xf32>
+  %p = arith.mulf %v, %w : vector<4xf32>
+  msl.store %p, %y[%o] mask %m {width = 4 : i32, mask_run = 4 : i32, unaligned} : vector<4xf32>, !msl.ptr<f32, device>, vector<4xi32>
+  msl.return
+}
