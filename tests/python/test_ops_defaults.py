@@ -51,6 +51,22 @@ CALLS: dict[str, tuple[Callable[[], Any], float]] = {
         1.2,
     ),
     "conv2d 20×20×8": (lambda: ops.conv2d(zeros(1, 20, 20, 8), zeros(64, 3, 3, 8)), 1.2),
+    "rope 12×26×80": (lambda: ops.rotary_embedding(zeros(12, 26, 80, dtype="float16")), 1.1),
+    "AdamW 5000": (
+        lambda: ops.adamw_step(
+            [rows(1, 5000)], [rows(1, 5000)], [rows(1, 5000)], [rows(1, 5000)], step=1
+        ),
+        3.0,
+    ),
+    "histogram 20000": (lambda: ops.histogram(rows(1, 20_000), 40, range=(0.0, 1.0)), 2.0),
+    "quantize 30×512": (lambda: ops.quantize(rows(30, 512)), 1.5),
+    "embedding 20 of 300×700": (
+        lambda: ops.embedding(rows(300, 700), np.arange(20, dtype=np.int32)),
+        1.05,
+    ),
+    "softmax of columns 90×300": (lambda: ops.softmax(rows(90, 300), axis=0), 1.1),
+    "argsort 400×200": (lambda: ops.argsort(rows(400, 200, "float16"), axis=1), 1.05),
+    "depthwise 300×40": (lambda: ops.conv1d(zeros(1, 300, 40), zeros(40, 4, 1), groups=40), 1.5),
     "matmul 300×200×500": (lambda: ops.matmul(rows(300, 500), rows(500, 200)), 1.0),
 }
 

@@ -284,9 +284,12 @@ def _softmax_of_columns(log: bool) -> dict[str, Calls]:
     return found
 
 
-_DEPTHWISE = tuple(
-    (length, channels, taps) for length in (64, 640) for channels in (16, 64) for taps in (3, 7)
-)
+def _depthwise_sizes(*channels: int) -> tuple[tuple[int, int, int], ...]:
+    """Lengths, channels and taps."""
+    return tuple((length, n, taps) for length in (64, 640) for n in channels for taps in (3, 7))
+
+
+_DEPTHWISE, _DEPTHWISE_RAGGED = _depthwise_sizes(16, 64), _depthwise_sizes(21, 40, 60)
 
 
 def _reduction_gradient(kind: str, length: int) -> Calls:
@@ -363,7 +366,9 @@ FURTHER: Mapping[str, Calls] = {
     "convolution_kernel tile32 transposed": _transposed((32, 64)),
     "convolution_kernel flat transposed": _transposed((3,)),
     "convolution_kernel narrow": _each(_depthwise, *_DEPTHWISE),
+    "convolution_kernel narrow ragged": _each(_depthwise, *_DEPTHWISE_RAGGED),
     "filter_gradient_kernel narrow": _each(_depthwise_gradient, *_DEPTHWISE),
+    "filter_gradient_kernel narrow ragged": _each(_depthwise_gradient, *_DEPTHWISE_RAGGED),
     **{
         f"{kernel} {words}": _attention_gradients(width)
         for kernel in ("attention_dq_kernel", "attention_dkv_kernel")

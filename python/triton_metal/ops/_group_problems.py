@@ -413,10 +413,16 @@ PROBLEMS: Mapping[str, Calls] = {
     },
     "merge_kernel uint16": _merges("float16"),
     "merge_kernel uint32": _merges("float32"),
-    "sort_kernel some": _both(
-        _rows(lambda x: sorts.topk(x, 8, axis=1), 64, 512, 2048),
-        _rows(lambda x: sorts.topk(x, 32, axis=1), 512),
-    ),
+    # A part of a row is kept, of an eighth of it at most.
+    **{
+        f"sort_kernel some {block}": _both(
+            *(
+                _rows(lambda x, kept=kept: sorts.topk(x, kept, axis=1), block, count=64)
+                for kept in sorted({block // 8, max(1, min(8, block // 16))})
+            )
+        )
+        for block in SORTED
+    },
     "take_kernel False even": _rows(_take, 16, 48, 128, 512, 1024),
     "take_kernel False ragged": _rows(_take, 6, 25, 100, 300, 1000),
     "vector_along_rows_kernel even": _vectors(True, (64, 256), (64, 1024)),

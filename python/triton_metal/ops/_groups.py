@@ -129,9 +129,9 @@ def _sorted(arguments: Arguments, grid: Sequence[int]) -> Seen:
     stages = kept * (kept + 1) // 2
     some = arguments["KEPT"] < block
     # Places make keys twice as wide. Indices that are sorted are no kinds of their own.
-    placed = "placed " if arguments["PLACED"] and not some else ""
+    form = "some " if some else "placed " if arguments["PLACED"] else ""
     dtype = "float32" if name_of(x) == "int32" else name_of(x)
-    kind = f"{dtype} {placed}{'some' if some else max(block, SORTED[0])}"
+    kind = f"{dtype} {form}{max(block, SORTED[0])}"
     return Seen(kind, block * arguments["ROWS"], stages + (kept + 1) * some, bytes_of(x))
 
 
@@ -179,8 +179,10 @@ def _convolved(arguments: Arguments, grid: Sequence[int]) -> Seen:
     tile = arguments["BLOCK_M"] * arguments["BLOCK_N"]
     deep = block if form == "tile" else ""
     read = bytes_of(x) + bytes_of(arguments["w_ptr"])
-    way = " transposed" if back and form != "narrow" else ""
-    return Seen(f"{name_of(x)} {form}{deep}{way}", tile, steps, read)
+    kind = f"{name_of(x)} {form}{deep}"
+    if form == "narrow":
+        return Seen(form_of(kind, inputs * arguments["GROUPS"]), tile, steps, read)
+    return Seen(f"{kind} transposed" if back else kind, tile, steps, read)
 
 
 def _filter_gradient(arguments: Arguments, grid: Sequence[int]) -> Seen:
@@ -190,7 +192,10 @@ def _filter_gradient(arguments: Arguments, grid: Sequence[int]) -> Seen:
     # A product of one row with a block of pixels is no product of tiles.
     tile = arguments["BLOCK_K" if form == "narrow" else "BLOCK_M"] * arguments["BLOCK_N"]
     read = bytes_of(x) + bytes_of(arguments["narrow_ptr"])
-    return Seen(f"{name_of(x)} {form}", tile, steps, read)
+    kind = f"{name_of(x)} {form}"
+    if form == "narrow":
+        kind = form_of(kind, arguments["WIDES"] * arguments["GROUPS"])
+    return Seen(kind, tile, steps, read)
 
 
 def _attention(arguments: Arguments, grid: Sequence[int]) -> Seen:
@@ -238,11 +243,13 @@ def _reductions(held: int, *joins: str) -> tuple[str, ...]:
 #: The blocks that are sorted.
 SORTED = tuple(1 << i for i in range(5, 13))
 _CENTRED = tuple(f"{end} rows{form}" for end in ("var", "log") for form in _ROWS)
-#: Of 64 bits a program has half as many keys.
+#: Of keys with places of floats, which have 64 bits, a program has half as many.
 _SORTS = tuple(
-    kind
-    for kind in with_values(*SORTED, *(f"placed {block}" for block in SORTED), "some")
-    if kind != f"float32 placed {SORTED[-1]}"
+    f"{dtype} {form}{block}"
+    for form in ("", "placed ", "some ")
+    for block in SORTED
+    for dtype in DTYPES
+    if not (form and dtype == "float32" and block == SORTED[-1])
 )
 _SCANS = (*(f"one{form}" for form in _ROWS), "walk", "totals")
 #: The kernels with a table: how their launches are read, and which kinds the table has.
@@ -295,12 +302,15 @@ KERNELS: Mapping[str, tuple[Reader, tuple[str, ...]]] = {
     "convolution_kernel": (
         _convolved,
         (
-            *with_values("tile8", "tile16", "flat", "narrow"),
+            *with_values("tile8", "tile16", "flat", "narrow", "narrow ragged"),
             *with_values("tile8 transposed", "tile16 transposed", "flat transposed"),
             *(f"{half} tile32{back}" for half in DTYPES[1:] for back in ("", " transposed")),
         ),
     ),
-    "filter_gradient_kernel": (_filter_gradient, with_values("tile", "flat", "narrow")),
+    "filter_gradient_kernel": (
+        _filter_gradient,
+        with_values("tile", "flat", "narrow", "narrow ragged"),
+    ),
     "attention_kernel": (_attention, with_values("32", "64", "64+", "128", "256")),
     "join_kernel": (_joined, ("16", "32", "64", "128", "256")),
     **FURTHER,
