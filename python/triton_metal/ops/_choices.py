@@ -87,48 +87,47 @@ def _numbers(values: Any, count: int) -> bool:
     return isinstance(values, list) and len(values) == count and _NUMBERS.issuperset(map(type, values))  # fmt: skip
 
 
-def read_table(path: Path, family: str, names: Sequence[str], needed: Sequence[str] = ()) -> Table:
-    """The table of a family, checked; ``needed`` are kinds that it must have.
-
-    Raises LaunchValueError, which names the file and what is wrong, for one that is missing or damaged: launches with the
-    wrong tiles would be right and slow, and nobody would see why.
+class Kinds(Mapping[str, tuple[Entry, ...]]):
+    """The kinds of a table's file. The entries of one are checked and made when it is first asked for: a launch asks for one of
+    hundreds.
     """
 
-    def wrong(what: str) -> LaunchValueError:
-        return LaunchValueError(
-            f"[ops] the table {path} {what}: install triton-metal again, or make it by `python -m triton_metal tune-ops`."
-        )
+    def __init__(self, path: Path, kinds: Mapping[str, Any], names: int) -> None:
+        self._path, self._rows, self._names = path, kinds, names
+        self._made: dict[str, tuple[Entry, ...]] = {}
 
-    try:
-        found = json.loads(path.read_text())
-    except FileNotFoundError:
-        raise wrong("is missing") from None
-    except (OSError, ValueError) as error:
-        raise wrong(f"cannot be read ({error})") from None
-    if not isinstance(found, dict) or found.get("format") != FORMAT:
-        raise wrong(f"has not the format {FORMAT}")
-    if found.get("family") != family or found.get("names") != list(names):
-        raise wrong(f"is not that of {family} with {', '.join(names)}")
-    if found.get("sums") != list(Sums._fields):
-        raise wrong(f"has not the sums {', '.join(Sums._fields)}")
-    kinds = found.get("kinds")
-    if not isinstance(kinds, dict) or not kinds:
-        raise wrong("has no kinds of operands")
-    table = {}
-    for kind, rows in kinds.items():
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._rows)
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __getitem__(self, kind: str) -> tuple[Entry, ...]:
+        found = self._made.get(kind)
+        if found is None:
+            found = self._made[kind] = self._entries(kind, self._rows[kind])
+        return found
+
+    def _entries(self, kind: str, rows: Any) -> tuple[Entry, ...]:
         entries = []
         for place, row in enumerate(rows if isinstance(rows, list) else ()):
             if (
                 not isinstance(row, list)
                 or len(row) != 4
-                or not _numbers(row[0], len(names))
+                or not _numbers(row[0], self._names)
                 or not _numbers(row[1], 7)
                 or not all(_numbers(sums, len(Sums._fields)) for sums in row[2:])
                 or min(*row[0], *row[1][:5]) < 0
                 or row[1][0] < 32
             ):
-                raise wrong(f"has no configuration with counts in row {place} of {kind!r}")
-            config, (threads, registers, threadgroup, half, tensor, *staged), once, step = row
+                what = f"has no configuration with counts in row {place} of {kind!r}"
+                raise _wrong(self._path, what)
+            (
+                config,
+                (threads, registers, threadgroup, half, tensor, *staged),
+                once,
+                step,
+            ) = row
             entries.append(
                 Entry(
                     tuple(config),
@@ -143,12 +142,51 @@ def read_table(path: Path, family: str, names: Sequence[str], needed: Sequence[s
                 )
             )
         if not entries:
-            raise wrong(f"has no rows for {kind!r}")
-        table[kind] = tuple(entries)
+            raise _wrong(self._path, f"has no rows for {kind!r}")
+        return tuple(entries)
+
+
+def _wrong(path: Path, what: str) -> LaunchValueError:
+    return LaunchValueError(
+        f"[ops] the table {path} {what}: install triton-metal again, or make it by `python -m triton_metal tune-ops`."
+    )
+
+
+def open_table(
+    path: Path, family: str, names: Sequence[str], needed: Sequence[str] = ()
+) -> Table:
+    """The table of a family; ``needed`` are kinds that it must have.
+
+    Raises LaunchValueError, which names the file and what is wrong, for one that is missing or damaged, and does so for a
+    damaged kind when that is asked for: launches with the wrong tiles would be right and slow, and nobody would see why.
+    """
+    try:
+        found = json.loads(path.read_text())
+    except FileNotFoundError:
+        raise _wrong(path, "is missing") from None
+    except (OSError, ValueError) as error:
+        raise _wrong(path, f"cannot be read ({error})") from None
+    if not isinstance(found, dict) or found.get("format") != FORMAT:
+        raise _wrong(path, f"has not the format {FORMAT}")
+    if found.get("family") != family or found.get("names") != list(names):
+        raise _wrong(path, f"is not that of {family} with {', '.join(names)}")
+    if found.get("sums") != list(Sums._fields):
+        raise _wrong(path, f"has not the sums {', '.join(Sums._fields)}")
+    kinds = found.get("kinds")
+    if not isinstance(kinds, dict) or not kinds:
+        raise _wrong(path, "has no kinds of operands")
     for kind in needed:
-        if kind not in table:
-            raise wrong(f"has no rows for {kind!r}")
-    return table
+        if kind not in kinds:
+            raise _wrong(path, f"has no rows for {kind!r}")
+    return Kinds(path, kinds, len(names))
+
+
+def read_table(
+    path: Path, family: str, names: Sequence[str], needed: Sequence[str] = ()
+) -> Table:
+    """As `open_table`, with all kinds checked at once."""
+    table = open_table(path, family, names, needed)
+    return {kind: table[kind] for kind in table}
 
 
 def written_table(family: str, names: Sequence[str], table: Table) -> str:
@@ -168,10 +206,17 @@ def written_table(family: str, names: Sequence[str], table: Table) -> str:
         return json.dumps([[_short(value) for value in part] for part in parts])
 
     kinds = ",\n".join(
-        f"  {json.dumps(kind)}: [\n   " + ",\n   ".join(row(entry) for entry in entries) + "\n  ]"
+        f"  {json.dumps(kind)}: [\n   "
+        + ",\n   ".join(row(entry) for entry in entries)
+        + "\n  ]"
         for kind, entries in table.items()
     )
-    head = {"format": FORMAT, "family": family, "names": list(names), "sums": list(Sums._fields)}
+    head = {
+        "format": FORMAT,
+        "family": family,
+        "names": list(names),
+        "sums": list(Sums._fields),
+    }
     return json.dumps(head)[:-1] + ',\n "kinds": {\n' + kinds + "\n }}\n"
 
 
@@ -187,11 +232,13 @@ class Tables:
         self.folder = folder
         self._known: dict[str, Table] = {}
 
-    def __call__(self, family: str, names: Sequence[str], kinds: Sequence[str]) -> Table:
+    def __call__(
+        self, family: str, names: Sequence[str], kinds: Sequence[str]
+    ) -> Table:
         """The table of a family, which has these kinds."""
         found = self._known.get(family)
         if found is None:
-            found = read_table(self.folder / f"{family}.json", family, names, kinds)
+            found = open_table(self.folder / f"{family}.json", family, names, kinds)
             self._known[family] = found
         return found
 
@@ -303,7 +350,9 @@ def seconds(chip: Chip, launches: Sequence[Launch]) -> float:
             ]
         )
         if near != (1.0, 1.0):
-            lines = programs * (entry.once.lines * near[0] + steps * entry.step.lines * near[1])
+            lines = programs * (
+                entry.once.lines * near[0] + steps * entry.step.lines * near[1]
+            )
             sums = sums._replace(lines=max(0.0, lines))
         total += estimate(
             chip,
@@ -311,7 +360,9 @@ def seconds(chip: Chip, launches: Sequence[Launch]) -> float:
             memory,
             programs,
             entry.threads,
-            groups_in_flight(chip, entry.registers, entry.threads, entry.threadgroup_bytes),
+            groups_in_flight(
+                chip, entry.registers, entry.threads, entry.threadgroup_bytes
+            ),
             matrix_rate(chip, entry.half_products, entry.tensor_operations),
         )
     return total
