@@ -613,7 +613,7 @@ def MSLFormLoops : Pass<"msl-form-loops", "::mlir::ModuleOp"> {
   let summary = "Turns loops over the registers of tiles into loops of constant trip count over chunks";
   let description = [{
     Operations of the loop take Metal vectors, accesses to memory as many registers as one access may. Masked accesses
-    with a uniform `full` get two loops and one branch. Where masks are true up to some register (`mask_run`) and cut vectors, each
+    with a uniform `full` get two loops and one branch; so do others under the mask of one. Where masks are true up to some register (`mask_run`) and cut vectors, each
     step has a branch for registers that are all inside, one for those at the end, and one for those behind it. Where all accesses of a loop have one mask, and the
     registers of a step one value of it, the step is a branch. Of tiles from outside of the loop a step asks for chunks.
     A step takes whole vectors of a tile that it reads in another order. Where a constant that is no arithmetic progression
