@@ -268,7 +268,9 @@ def summary(results: Sequence[Result]) -> str:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--shapes", type=int, default=240, help="how many shapes")
-    parser.add_argument("--seed", type=int, default=SEED, help="those from 7 on are held out (default: 7)")
+    parser.add_argument(
+        "--seed", type=int, default=SEED, help="those from 7 on are held out (default: 7)"
+    )
     parser.add_argument("--only", default="", help="functions whose names contain this")
     parser.add_argument("--chip", action="append", help=f"default: {', '.join(CHIPS)}")
     parser.add_argument("--within", type=float, default=1.5, help="count no configuration that a table puts beyond so many times the best (inf: count all)")  # fmt: skip

@@ -152,9 +152,7 @@ def _wrong(path: Path, what: str) -> LaunchValueError:
     )
 
 
-def open_table(
-    path: Path, family: str, names: Sequence[str], needed: Sequence[str] = ()
-) -> Table:
+def open_table(path: Path, family: str, names: Sequence[str], needed: Sequence[str] = ()) -> Table:
     """The table of a family; ``needed`` are kinds that it must have.
 
     Raises LaunchValueError, which names the file and what is wrong, for one that is missing or damaged, and does so for a
@@ -181,9 +179,7 @@ def open_table(
     return Kinds(path, kinds, len(names))
 
 
-def read_table(
-    path: Path, family: str, names: Sequence[str], needed: Sequence[str] = ()
-) -> Table:
+def read_table(path: Path, family: str, names: Sequence[str], needed: Sequence[str] = ()) -> Table:
     """As `open_table`, with all kinds checked at once."""
     table = open_table(path, family, names, needed)
     return {kind: table[kind] for kind in table}
@@ -206,9 +202,7 @@ def written_table(family: str, names: Sequence[str], table: Table) -> str:
         return json.dumps([[_short(value) for value in part] for part in parts])
 
     kinds = ",\n".join(
-        f"  {json.dumps(kind)}: [\n   "
-        + ",\n   ".join(row(entry) for entry in entries)
-        + "\n  ]"
+        f"  {json.dumps(kind)}: [\n   " + ",\n   ".join(row(entry) for entry in entries) + "\n  ]"
         for kind, entries in table.items()
     )
     head = {
@@ -232,9 +226,7 @@ class Tables:
         self.folder = folder
         self._known: dict[str, Table] = {}
 
-    def __call__(
-        self, family: str, names: Sequence[str], kinds: Sequence[str]
-    ) -> Table:
+    def __call__(self, family: str, names: Sequence[str], kinds: Sequence[str]) -> Table:
         """The table of a family, which has these kinds."""
         found = self._known.get(family)
         if found is None:
@@ -350,9 +342,7 @@ def seconds(chip: Chip, launches: Sequence[Launch]) -> float:
             ]
         )
         if near != (1.0, 1.0):
-            lines = programs * (
-                entry.once.lines * near[0] + steps * entry.step.lines * near[1]
-            )
+            lines = programs * (entry.once.lines * near[0] + steps * entry.step.lines * near[1])
             sums = sums._replace(lines=max(0.0, lines))
         total += estimate(
             chip,
@@ -360,9 +350,7 @@ def seconds(chip: Chip, launches: Sequence[Launch]) -> float:
             memory,
             programs,
             entry.threads,
-            groups_in_flight(
-                chip, entry.registers, entry.threads, entry.threadgroup_bytes
-            ),
+            groups_in_flight(chip, entry.registers, entry.threads, entry.threadgroup_bytes),
             matrix_rate(chip, entry.half_products, entry.tensor_operations),
         )
     return total
