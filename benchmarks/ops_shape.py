@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from triton_metal.ops._problems import numpy_dtype
+from triton_metal.ops import _problems
 
 FLOATS = ("float16", "bfloat16", "float32")
 #: The most numbers of an array of rows: the host device counts some kernels whole.
@@ -29,7 +29,7 @@ Draw = Callable[[random.Random], Shape]
 
 def zeros(*shape: int, dtype: str = "float32") -> np.ndarray:
     """An array whose memory nobody has touched."""
-    return np.zeros(shape, numpy_dtype(dtype))
+    return _problems.zeros(dtype, *shape)
 
 
 def size(rng: random.Random, low: int, high: int, odd: float = 0.3) -> int:
@@ -43,3 +43,24 @@ def rows(rng: random.Random, longest: int = 32768) -> tuple[np.ndarray, str]:
     dtype = rng.choice(FLOATS)
     count = max(1, min(count, MOST // length))
     return zeros(count, length, dtype=dtype), f"{count}×{length} {dtype}"
+
+
+def of_rows(name: str, call: Callable[[np.ndarray], Any], longest: int = 32768) -> Draw:
+    """Shapes of a function of rows."""
+
+    def make(rng: random.Random) -> Shape:
+        x, text = rows(rng, longest)
+        return Shape(name, text, lambda: call(x))
+
+    return make
+
+
+def of_numbers(name: str, call: Callable[..., Any], arrays: int = 1) -> Draw:
+    """Shapes of a function of so many arrays of numbers, whose shape does not matter."""
+
+    def make(rng: random.Random) -> Shape:
+        count, dtype = size(rng, 1000, MOST // 4), rng.choice(FLOATS)
+        given = [zeros(count, dtype=dtype) for _ in range(arrays)]
+        return Shape(name, f"{count} {dtype}", lambda: call(*given))
+
+    return make

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -11,7 +10,7 @@ from triton_metal import ops
 from triton_metal.ops import attentions, cross_entropies, norms, softmaxes
 from triton_metal.ops._convolving import FILTER_GRADIENT
 
-from .ops_shape import FLOATS, MOST, Draw, Shape, rows, size, zeros
+from .ops_shape import FLOATS, MOST, Draw, Shape, of_numbers, of_rows, size, zeros
 from .ops_shapes_more import FURTHER
 
 # --- Products ----------------------------------------------------------------------------------------
@@ -120,16 +119,6 @@ def decode(rng: random.Random) -> Shape:
 # --- Rows --------------------------------------------------------------------------------------------
 
 
-def of_rows(name: str, call: Callable[[np.ndarray], Any], longest: int = 32768) -> Draw:
-    """Shapes of a function of rows."""
-
-    def make(rng: random.Random) -> Shape:
-        x, text = rows(rng, longest)
-        return Shape(name, text, lambda: call(x))
-
-    return make
-
-
 def _norm_backward(x: np.ndarray) -> Any:
     weight = np.ones(x.shape[1], x.dtype)
     return norms._BACKWARD(x, None, x, weight, 1e-5, True, str(x.dtype), str(x.dtype))
@@ -190,15 +179,6 @@ def filter_gradient(rng: random.Random) -> Shape:
     return Shape("conv2d, gradient of filters", text, call)
 
 
-def _square(name: str, call: Callable[[np.ndarray], Any]) -> Draw:
-    def make(rng: random.Random) -> Shape:
-        count, dtype = size(rng, 1000, MOST // 4), rng.choice(FLOATS)
-        x = zeros(count, dtype=dtype)
-        return Shape(name, f"{count} {dtype}", lambda: call(x))
-
-    return make
-
-
 def take(rng: random.Random) -> Shape:
     n, width, count = size(rng, 16, 4096), size(rng, 1, 2048), size(rng, 16, 4096)
     dtype = rng.choice(FLOATS)
@@ -239,8 +219,8 @@ FUNCTIONS: dict[str, tuple[int, Draw]] = {
     "sort": (1, of_rows("sort", lambda x: ops.sort(x, axis=1), 8192)),
     "topk": (1, of_rows("topk", lambda x: ops.topk(x, 8, axis=1), 8192)),
     "take": (1, take),
-    "gelu": (1, _square("gelu", ops.gelu)),
-    "silu_mul": (1, _square("silu_mul", lambda x: ops.silu_mul(x, x))),
+    "gelu": (1, of_numbers("gelu", ops.gelu)),
+    "silu_mul": (1, of_numbers("silu_mul", lambda x: ops.silu_mul(x, x))),
     **FURTHER,
 }
 

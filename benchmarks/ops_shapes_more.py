@@ -9,19 +9,9 @@ from typing import Any
 import numpy as np
 from triton_metal import ops
 from triton_metal.ops import _reducing, activations, embeddings, linear_cross_entropies, norms
+from triton_metal.ops._arrays import dtype_name
 
-from .ops_shape import FLOATS, MOST, Draw, Shape, rows, size, zeros
-
-
-def _numbers(name: str, call: Callable[..., Any], arrays: int = 1) -> Draw:
-    """Shapes of a function of so many arrays of numbers, whose shape does not matter."""
-
-    def make(rng: random.Random) -> Shape:
-        count, dtype = size(rng, 1000, MOST // 4), rng.choice(FLOATS)
-        given = [zeros(count, dtype=dtype) for _ in range(arrays)]
-        return Shape(name, f"{count} {dtype}", lambda: call(*given))
-
-    return make
+from .ops_shape import FLOATS, MOST, Draw, Shape, of_numbers, of_rows, rows, size, zeros
 
 
 def _indices(rng: random.Random, count: int | tuple[int, ...], n: int) -> np.ndarray:
@@ -154,27 +144,25 @@ def reduction_gradient(rng: random.Random) -> Shape:
     return Shape("reductions, gradients", f"{kind} {text}", call)
 
 
-def _long_norm_backward(rng: random.Random) -> Shape:
-    x, text = rows(rng, 16_384)
-    weight = np.ones(x.shape[1], x.dtype)
-    dtype = text.split()[-1]
-    call = lambda: norms._BACKWARD(x, None, x, weight, 1e-5, False, dtype, "")  # noqa: E731
-    return Shape("rms_norm, gradients", text, call)
+def _norm_backward(x: np.ndarray) -> Any:
+    """Without the gradient of a bias."""
+    dtype = dtype_name(x)
+    return norms._BACKWARD(x, None, x, np.ones(x.shape[1], x.dtype), 1e-5, False, dtype, "")
 
 
 #: What is drawn, as often as its weight says.
 FURTHER: Mapping[str, tuple[int, Draw]] = {
     "rotary_embedding": (2, rotary),
-    "dropout": (1, _numbers("dropout", lambda x: ops.dropout(x, 0.1, 7))),
+    "dropout": (1, of_numbers("dropout", lambda x: ops.dropout(x, 0.1, 7))),
     "gelu, gradient": (
         1,
-        _numbers("gelu, gradient", lambda x, dy: activations._ACTIVATION_BACKWARD(x, dy, "gelu"), 2),
+        of_numbers("gelu, gradient", lambda x, dy: activations._ACTIVATION_BACKWARD(x, dy, "gelu"), 2),
     ),
     "silu_mul, gradients": (
         1,
-        _numbers("silu_mul, gradients", lambda a, b, dy: activations._GATED_BACKWARD(a, b, dy, "silu"), 3),
+        of_numbers("silu_mul, gradients", lambda a, b, dy: activations._GATED_BACKWARD(a, b, dy, "silu"), 3),
     ),
-    "rms_norm, gradients": (1, _long_norm_backward),
+    "rms_norm, gradients": (1, of_rows("rms_norm, gradients", _norm_backward, 16_384)),
     "linear_cross_entropy, gradients": (1, linear_cross_entropy_backward),
     "reductions, gradients": (1, reduction_gradient),
     "embedding": (1, embedding),
@@ -188,7 +176,7 @@ FURTHER: Mapping[str, tuple[int, Draw]] = {
         _optimiser("adamw_step", lambda p, g, m, s: ops.adamw_step(p, g, m, s, step=1)),
     ),
     "sgd_step": (1, _optimiser("sgd_step", lambda p, g, m, _: ops.sgd_step(p, g, m, lr=0.1, momentum=0.9))),
-    "histogram": (1, _numbers("histogram", lambda x: ops.histogram(x, 64, range=(0.0, 1.0)))),
+    "histogram": (1, of_numbers("histogram", lambda x: ops.histogram(x, 64, range=(0.0, 1.0)))),
     "quantize": (1, _quantized_layout(False)),
     "dequantize": (1, _quantized_layout(True)),
     "conv1d, depthwise": (1, depthwise),

@@ -27,15 +27,10 @@ from . import (
 from ._convolving import FILTER_GRADIENT
 from ._further_launches import GRADIENTS
 from ._launches import BY_SIDES
-from ._problems import numpy_dtype
+from ._problems import Calls, zeros
 from ._reducing import _REDUCTION_GRADIENT
 
-Calls = Callable[[str], Iterator[Callable[[], Any]]]
 Make = Callable[..., Callable[[], Any]]
-
-
-def _zeros(dtype: str, *shape: int) -> np.ndarray:
-    return np.zeros(shape, numpy_dtype(dtype))
 
 
 def _each(make: Make, *sizes: Any) -> Calls:
@@ -52,7 +47,7 @@ def _few_numbers(call: Callable[..., Any], arrays: int = 1, tile: int = 1024) ->
     """Calls on whole tiles, and on so few numbers that a part of one is there."""
 
     def make(dtype: str, count: int) -> Callable[[], Any]:
-        given = [_zeros(dtype, count) for _ in range(arrays)]
+        given = [zeros(dtype, count) for _ in range(arrays)]
         return lambda: call(*given)
 
     return _each(make, 64 * tile, tile * 3 // 10, tile * 6 // 10)
@@ -62,7 +57,7 @@ def _turned(traditional: bool, table: bool, sizes: tuple[int, ...]) -> Calls:
     """Rows of these sizes, few and many of a position."""
 
     def make(dtype: str, heads: int, size: int) -> Callable[[], Any]:
-        x, angles = _zeros(dtype, heads, 16, size), _zeros("float32", 16, size // 2)
+        x, angles = zeros(dtype, heads, 16, size), zeros("float32", 16, size // 2)
         given = (angles, angles) if table else ()
         return lambda: rotary.rotary_embedding(x, *given, traditional=traditional)
 
@@ -86,12 +81,12 @@ def _indices(count: int, n: int) -> np.ndarray:
 
 
 def _embedding(dtype: str, width: int) -> Callable[[], Any]:
-    weight, i = _zeros(dtype, 64, width), _indices(16, 64)
+    weight, i = zeros(dtype, 64, width), _indices(16, 64)
     return lambda: embeddings.embedding(weight, i)
 
 
 def _embedding_gradient(dtype: str, count: int, n: int, width: int) -> Callable[[], Any]:
-    dy, i = _zeros(dtype, count, width), np.arange(count, dtype=np.int32) % n
+    dy, i = zeros(dtype, count, width), np.arange(count, dtype=np.int32) % n
     return lambda: embeddings._BACKWARD(dy, i, n)
 
 
@@ -101,7 +96,7 @@ def _embedding_gradients(*widths: int) -> Calls:
 
 
 def _added_at(dtype: str, count: int, n: int, width: int) -> Callable[[], Any]:
-    x, updates = _zeros(dtype, n, width), _zeros(dtype, count, width)
+    x, updates = zeros(dtype, n, width), zeros(dtype, count, width)
     i = np.arange(count, dtype=np.int32) % n
     return lambda: indexing.index_add(x, i, updates)
 
@@ -128,14 +123,14 @@ def _plain_indices(dtype: str) -> Calls:
     """Indices of a dtype, whatever that of the question."""
 
     def make(_: str, count: int) -> Callable[[], Any]:
-        x, i = _zeros("float32", 16, 1), np.zeros(count, dtype)
-        return lambda: indexing.index_add(x, i, _zeros("float32", count, 1))
+        x, i = zeros("float32", 16, 1), np.zeros(count, dtype)
+        return lambda: indexing.index_add(x, i, zeros("float32", count, 1))
 
     return _each(make, 1024, 300, 600)
 
 
 def _columns(dtype: str, length: int, inner: int) -> Callable[[], Any]:
-    x = _zeros(dtype, length, inner)
+    x = zeros(dtype, length, inner)
     return lambda: scans.cumsum(x, 0)
 
 
@@ -143,8 +138,8 @@ def _step(call: Callable[..., Any], states: int) -> Calls:
     """Steps of an optimiser with so many states, which are float32."""
 
     def make(dtype: str, count: int) -> Callable[[], Any]:
-        given = [_zeros(dtype, count), _zeros(dtype, count)]
-        given += [_zeros("float32", count) for _ in range(states)]
+        given = [zeros(dtype, count), zeros(dtype, count)]
+        given += [zeros("float32", count) for _ in range(states)]
         return lambda: call(*given)
 
     return _each(make, 65_536, 300, 600)
@@ -168,7 +163,7 @@ def _sgd(later: bool) -> Calls:
 
 def _histogram(high: float) -> Calls:
     def make(_: str, count: int, bins: int) -> Callable[[], Any]:
-        x = _zeros("float32", count)
+        x = zeros("float32", count)
         return lambda: histograms.histogram(x, bins, range=(high - 1.0, high))
 
     return _each(make, *((count, bins) for count in (1024, 8192) for bins in (10, 64, 256, 1000)))
@@ -181,7 +176,7 @@ def _bincount(_: str, count: int, bins: int) -> Callable[[], Any]:
 
 def _quantized(bits: int, group: int, mode: str) -> Calls:
     def make(dtype: str, groups: int) -> Callable[[], Any]:
-        w = _zeros(dtype, groups, group)
+        w = zeros(dtype, groups, group)
         return lambda: quantized.quantize(w, group, bits, mode)
 
     whole = 2048 // group
@@ -192,7 +187,7 @@ def _dequantized(bits: int, mode: str) -> Calls:
     group = 64 if mode == "affine" else 32
 
     def make(dtype: str, rows: int) -> Callable[[], Any]:
-        scales = _zeros(dtype if mode == "affine" else "uint8", rows, 128 // group)
+        scales = zeros(dtype if mode == "affine" else "uint8", rows, 128 // group)
         parts = (
             np.zeros((rows, 4 * bits), np.uint32),
             scales,
@@ -205,7 +200,7 @@ def _dequantized(bits: int, mode: str) -> Calls:
 
 def _long_norms(counts: tuple[int, ...], *lengths: int) -> Calls:
     def make(dtype: str, count: int, length: int) -> Callable[[], Any]:
-        x, weight = _zeros(dtype, count, length), _zeros(dtype, length)
+        x, weight = zeros(dtype, count, length), zeros(dtype, length)
         return lambda: norms._BACKWARD(x, None, x, weight, 1e-5, True, dtype, dtype)
 
     return _each(make, *((count, length) for count in counts for length in lengths))
@@ -213,7 +208,7 @@ def _long_norms(counts: tuple[int, ...], *lengths: int) -> Calls:
 
 def _linear_losses(*widths: int) -> Calls:
     def make(dtype: str, count: int, width: int) -> Callable[[], Any]:
-        x, w, labels = _zeros(dtype, count, width), _zeros(dtype, count, width), np.zeros(count, np.int32)  # fmt: skip
+        x, w, labels = zeros(dtype, count, width), zeros(dtype, count, width), np.zeros(count, np.int32)  # fmt: skip
         one, log_sums = np.ones((1,), np.float32), np.zeros(count, np.float32)
         given = (one.reshape(()), one, x, w, labels, log_sums, -100, 0.0, "mean", True, True)
         return lambda: linear_cross_entropies._BACKWARD(*given)
@@ -223,7 +218,7 @@ def _linear_losses(*widths: int) -> Calls:
 
 def _attention_gradients(width: int) -> Calls:
     def make(dtype: str, keys: int) -> Callable[[], Any]:
-        q, k, rows = _zeros(dtype, 1, 1, keys, width), _zeros(dtype, 1, 1, keys, width), np.zeros((1, 1, keys), np.float32)  # fmt: skip
+        q, k, rows = zeros(dtype, 1, 1, keys, width), zeros(dtype, 1, 1, keys, width), np.zeros((1, 1, keys), np.float32)  # fmt: skip
         given = (None, None, None, -1, -1, 0.125, False)
         return lambda: attentions._BACKWARD(q, q, k, k, q, rows, rows, *given)
 
@@ -231,12 +226,12 @@ def _attention_gradients(width: int) -> Calls:
 
 
 def _depthwise(dtype: str, length: int, channels: int, taps: int) -> Callable[[], Any]:
-    x, w = _zeros(dtype, 1, length, channels), _zeros(dtype, channels, taps, 1)
+    x, w = zeros(dtype, 1, length, channels), zeros(dtype, channels, taps, 1)
     return lambda: convolutions.conv1d(x, w, padding=taps - 1, groups=channels)
 
 
 def _depthwise_gradient(dtype: str, length: int, channels: int, taps: int) -> Callable[[], Any]:
-    x, dy = _zeros(dtype, 1, length, channels), _zeros(dtype, 1, length, channels)
+    x, dy = zeros(dtype, 1, length, channels), zeros(dtype, 1, length, channels)
     how = ([1], [taps // 2], [1], channels, False, True)
     return lambda: FILTER_GRADIENT(x, dy, [channels, taps, 1], *how)
 
@@ -245,7 +240,7 @@ def _transposed(inputs: tuple[int, ...]) -> Calls:
     """Transposed convolutions of stride 1, as gradients are, and 2."""
 
     def make(dtype: str, outputs: int, side: int, n: int, stride: int) -> Callable[[], Any]:
-        x, w = _zeros(dtype, 1, side, side, n), _zeros(dtype, outputs, 3, 3, n)
+        x, w = zeros(dtype, 1, side, side, n), zeros(dtype, outputs, 3, 3, n)
         return lambda: convolutions.conv_transpose2d(x, w, stride=stride, padding=1)
 
     return _each(
@@ -264,11 +259,11 @@ def _softmax_of_columns(log: bool) -> dict[str, Calls]:
     """Columns of which so many are side by side, and their gradients."""
 
     def forward(dtype: str, length: int, inner: int) -> Callable[[], Any]:
-        x = _zeros(dtype, length, inner)
+        x = zeros(dtype, length, inner)
         return lambda: (softmaxes.log_softmax if log else softmaxes.softmax)(x, 0)
 
     def backward(dtype: str, length: int, inner: int) -> Callable[[], Any]:
-        x = _zeros(dtype, length, inner)
+        x = zeros(dtype, length, inner)
         return lambda: softmaxes._SOFTMAX_BACKWARD(x, x, 0, log)
 
     found = {}
@@ -294,7 +289,7 @@ _DEPTHWISE, _DEPTHWISE_RAGGED = _depthwise_sizes(16, 64), _depthwise_sizes(21, 4
 
 def _reduction_gradient(kind: str, length: int) -> Calls:
     def make(dtype: str, count: int) -> Callable[[], Any]:
-        x, row = _zeros(dtype, count, length), _zeros(dtype, count)
+        x, row = zeros(dtype, count, length), zeros(dtype, count)
         name = "max" if kind == "extreme" else kind
         return lambda: _REDUCTION_GRADIENT(x, row, row, name, [1], 0.0)
 
@@ -302,7 +297,7 @@ def _reduction_gradient(kind: str, length: int) -> Calls:
 
 
 def _put(dtype: str, count: int) -> Callable[[], Any]:
-    dy, places = _zeros(dtype, count, 16), np.zeros((count, 16), np.int64) + np.arange(16)
+    dy, places = zeros(dtype, count, 16), np.zeros((count, 16), np.int64) + np.arange(16)
     return lambda: sorts._PUT(dy, places, 1, 64)
 
 

@@ -26,16 +26,9 @@ from ._choices import forced
 from ._convolving import FILTER_GRADIENT
 from ._further_problems import FURTHER
 from ._groups import SORTED
-from ._problems import numpy_dtype
+from ._problems import Calls, zeros
 
 Call = Callable[[np.ndarray], Any]
-
-
-Calls = Callable[[str], Iterator[Callable[[], Any]]]
-
-
-def _zeros(dtype: str, *shape: int) -> np.ndarray:
-    return np.zeros(shape, numpy_dtype(dtype))
 
 
 def _rows(call: Call, *lengths: int, count: int = 64) -> Calls:
@@ -43,7 +36,7 @@ def _rows(call: Call, *lengths: int, count: int = 64) -> Calls:
 
     def calls(dtype: str) -> Iterator[Callable[[], Any]]:
         for length in lengths:
-            x = _zeros(dtype, count, length)
+            x = zeros(dtype, count, length)
             yield lambda x=x: call(x)
 
     return calls
@@ -64,7 +57,7 @@ def _columns(call: Call, *sizes: tuple[int, int, int]) -> Calls:
 
     def calls(dtype: str) -> Iterator[Callable[[], Any]]:
         for outer, inner, length in sizes:
-            x = _zeros(dtype, outer, length, inner)
+            x = zeros(dtype, outer, length, inner)
             yield lambda x=x: call(x)
 
     return calls
@@ -73,7 +66,7 @@ def _columns(call: Call, *sizes: tuple[int, int, int]) -> Calls:
 def _vectors(transposed: bool, *sizes: tuple[int, int]) -> Calls:
     def calls(dtype: str) -> Iterator[Callable[[], Any]]:
         for n, k in sizes:
-            x, w = _zeros(dtype, 1, k), _zeros(dtype, *((n, k) if transposed else (k, n)))
+            x, w = zeros(dtype, 1, k), zeros(dtype, *((n, k) if transposed else (k, n)))
             yield lambda x=x, w=w: matmuls.matmul(x, w, transpose_b=transposed)
 
     return calls
@@ -85,10 +78,10 @@ def _few_rows(mode: str, bits: int, transposed: bool) -> Calls:
         for k in (256, 1024):
             rows, columns = (64, k) if transposed else (k, 64)
             w = np.zeros((rows, columns * bits // 32), np.uint32)
-            scales = _zeros(dtype if mode == "affine" else "uint8", rows, columns // group)
+            scales = zeros(dtype if mode == "affine" else "uint8", rows, columns // group)
             biases = scales if mode == "affine" else None
             how = {"transpose": transposed, "bits": bits, "group_size": group, "mode": mode}
-            x = _zeros(dtype, 1, k)
+            x = zeros(dtype, 1, k)
             yield lambda x=x, w=w, s=scales, b=biases, how=how: quantized.quantized_matmul(
                 x, w, s, b, **how
             )
@@ -100,7 +93,7 @@ def _merges(keys: str) -> Calls:
     """Rows that are sorted in blocks of 2048 and of 4096, whatever the dtype of the question."""
 
     def calls(_: str) -> Iterator[Callable[[], Any]]:
-        for x in (_zeros(keys, 16, length) for length in (5000, 8192)):
+        for x in (zeros(keys, 16, length) for length in (5000, 8192)):
             yield lambda x=x: sorts.sort(x, 1)
 
     return calls
@@ -110,7 +103,7 @@ def _convolutions(inputs: tuple[int, ...]) -> Calls:
     def calls(dtype: str) -> Iterator[Callable[[], Any]]:
         for outputs, side in ((outputs, side) for outputs in (16, 32, 64) for side in (10, 24)):
             for n, taps in ((n, taps) for n in inputs for taps in (1, 3)):
-                x, w = _zeros(dtype, 1, side, side, n), _zeros(dtype, outputs, taps, taps, n)
+                x, w = zeros(dtype, 1, side, side, n), zeros(dtype, outputs, taps, taps, n)
                 yield lambda x=x, w=w: convolutions.conv2d(x, w)
 
     return calls
@@ -122,7 +115,7 @@ def _filter_gradients(inputs: tuple[int, ...]) -> Calls:
     def calls(dtype: str) -> Iterator[Callable[[], Any]]:
         for outputs, side in ((outputs, side) for outputs in (16, 32, 64) for side in (8, 24)):
             for n, taps in ((n, taps) for n in inputs for taps in (1, 3)):
-                x, dy = _zeros(dtype, 1, side, side, n), _zeros(dtype, 1, side, side, outputs)
+                x, dy = zeros(dtype, 1, side, side, n), zeros(dtype, 1, side, side, outputs)
                 how = ([1, 1], [taps // 2] * 2, [1, 1], 1, False, True)
                 shape = [outputs, taps, taps, n]
                 yield lambda x=x, dy=dy, shape=shape, how=how: FILTER_GRADIENT(x, dy, shape, *how)
@@ -133,7 +126,7 @@ def _filter_gradients(inputs: tuple[int, ...]) -> Calls:
 def _attention(width: int) -> Calls:
     def calls(dtype: str) -> Iterator[Callable[[], Any]]:
         for keys in (33, 64, 256):
-            q, k = _zeros(dtype, 1, 1, 64, width), _zeros(dtype, 1, 1, keys, width)
+            q, k = zeros(dtype, 1, 1, 64, width), zeros(dtype, 1, 1, keys, width)
             yield lambda q=q, k=k: attentions.attention(q, k, k)
 
     return calls
@@ -142,7 +135,7 @@ def _attention(width: int) -> Calls:
 def _parts(width: int) -> Calls:
     def calls(_: str) -> Iterator[Callable[[], Any]]:
         for parts in (4, 32, 32768 // width // 2):
-            q, k = _zeros("float32", 1, 1, 1, width), _zeros("float32", 1, 1, parts, width)
+            q, k = zeros("float32", 1, 1, 1, width), zeros("float32", 1, 1, parts, width)
 
             def call(q: np.ndarray = q, k: np.ndarray = k, parts: int = parts) -> None:
                 with forced("decode", (parts, 1)):
@@ -156,7 +149,7 @@ def _parts(width: int) -> Calls:
 def _linear_losses(*widths: int) -> Calls:
     def calls(dtype: str) -> Iterator[Callable[[], Any]]:
         for width in widths:
-            x, w, labels = _zeros(dtype, 64, width), _zeros(dtype, 64, width), np.zeros(64, np.int32)  # fmt: skip
+            x, w, labels = zeros(dtype, 64, width), zeros(dtype, 64, width), np.zeros(64, np.int32)  # fmt: skip
             yield lambda x=x, w=w, labels=labels: linear_cross_entropies.linear_cross_entropy(
                 x, w, labels
             )
@@ -328,7 +321,7 @@ def _cumsum(x: np.ndarray) -> Any:
 def _lossy(reduction: str) -> Calls:
     def calls(_: str) -> Iterator[Callable[[], Any]]:
         for count in (5, 100, 1000, 1024, 3000):
-            x = _zeros("float32", count, 16)
+            x = zeros("float32", count, 16)
             yield lambda x=x: cross_entropies.cross_entropy(x, _labels(x), reduction=reduction)
 
     return calls

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,8 @@ from ._choices import Config, forced
 
 #: The kernel's name, what is to be chosen for the launch, and the call.
 Problem = tuple[str, Config, Callable[[], Any]]
+#: Calls of a dtype.
+Calls = Callable[[str], Iterator[Callable[[], Any]]]
 
 
 def numpy_dtype(name: str) -> Any:
@@ -21,6 +23,10 @@ def numpy_dtype(name: str) -> Any:
 
         return ml_dtypes.bfloat16
     return np.dtype(name)
+
+
+def zeros(dtype: str, *shape: int) -> np.ndarray:
+    return np.zeros(shape, numpy_dtype(dtype))
 
 
 def operand(rows: int, columns: int, way: str, dtype: str, ragged: bool = False) -> np.ndarray:
