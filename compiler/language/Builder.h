@@ -96,6 +96,9 @@ public:
   std::string str(bool debugInfo = true);
   /// Runs the verifier; the diagnostics are the error's message.
   llvm::Error verify();
+  /// Takes `tt.divisibility` below `least` from the kernel's arguments on which no address and no
+  /// mask depends. Returns their names.
+  std::vector<std::string> dropIdleDivisibility(int64_t least);
 
 private:
   std::shared_ptr<mlir::MLIRContext> context;

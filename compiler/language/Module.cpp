@@ -1,6 +1,7 @@
 // The module under construction, and where in the source each operation comes from.
 #include "language/Builder.h"
 
+#include "analysis/AddressArguments.h"
 #include "dialect/tt/TT.h"
 #include "dialect/ttg/TTG.h"
 
@@ -46,6 +47,21 @@ llvm::Error Module::verify() {
   if (succeeded(mlir::verify(*module)))
     return llvm::Error::success();
   return valueError(messages);
+}
+
+std::vector<std::string> Module::dropIdleDivisibility(int64_t least) {
+  static constexpr llvm::StringLiteral kDivisibility = "tt.divisibility";
+  std::vector<std::string> dropped;
+  for (tt::FuncOp function : module->getOps<tt::FuncOp>())
+    for (BlockArgument argument : function.getArguments()) {
+      unsigned index = argument.getArgNumber();
+      auto known = function.getArgAttrOfType<IntegerAttr>(index, kDivisibility);
+      if (!known || known.getInt() >= least || reachesAddressOrMask(argument))
+        continue;
+      function.removeArgAttr(index, kDivisibility);
+      dropped.push_back(cast<NameLoc>(argument.getLoc()).getName().str());
+    }
+  return dropped;
 }
 
 Builder::Builder(std::shared_ptr<Module> owner)

@@ -23,6 +23,8 @@ struct TTChooseThreadsPass : impl::TTChooseThreadsBase<TTChooseThreadsPass> {
     if (!warps || !stages) {
       // The functions that a kernel calls have become part of it.
       if (tt::FuncOp kernel = getKernel(module)) {
+        if (!warps)
+          module->setAttr(kChosenWarpsAttr, builder.getUnitAttr());
         ThreadChoice choice = chooseThreads(kernel, Budget::of(module), warps, stages);
         warps = choice.warps;
         stages = choice.stages;

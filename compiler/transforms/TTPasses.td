@@ -540,6 +540,8 @@ def TTSliceTiles : Pass<"tt-slice-tiles", "::mlir::ModuleOp"> {
     with which a thread needs the fewest registers by the model, but no more slices than needed; slices have 16 rows or more. The module says how many slices there
     are.
 
+    Where the SIMD-groups were chosen, the choice is made again: each number of them costs what it does in the slices that it needs, and the cheapest is taken.
+
     ```mlir
     %rows = tt.make_range {end = 128 : i32, start = 0 : i32} : tensor<128xi32>
     %x = tt.load %pointers : tensor<128x64x!tt.ptr<f32>>

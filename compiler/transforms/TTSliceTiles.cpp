@@ -74,43 +74,51 @@ int64_t countSlices(tt::FuncOp kernel) {
   return most;
 }
 
+/// A kernel with a number of SIMD-groups, in slices if it has a module.
+struct Candidate {
+  int warps = 0;
+  Sliced sliced;
+  ThreadChoice expected;
+};
+
 struct TTSliceTilesPass : impl::TTSliceTilesBase<TTSliceTilesPass> {
   void runOnOperation() override {
     ModuleOp module = getOperation();
     tt::FuncOp kernel = getKernel(module);
     if (!kernel)
       return;
-    int warps = readAttr(ttm::TTMDialect::getNumWarpsAttrName());
-    int64_t limit =
-        std::min(Budget::of(module).getRegisters(), getRegisterLimit(kSimdWidth * warps));
     // Where one stage was chosen, the kernel has been weighed.
     auto known = module->getAttrOfType<IntegerAttr>(kMostRegistersAttr);
+    bool isChosen = module->removeAttr(kChosenWarpsAttr) != nullptr;
     module->removeAttr(kMostRegistersAttr);
     bool isKnown = known && readAttr(ttm::TTMDialect::getNumStagesAttrName()) == 1;
-    auto fits = [&](int64_t registers) { return registers <= limit && !slicesAll(); };
-    if ((isKnown && fits(known.getInt())) || hasTensorOperations(kernel))
+    int warps = readAttr(ttm::TTMDialect::getNumWarpsAttrName());
+    if ((isKnown && fits(known.getInt(), warps)) || hasTensorOperations(kernel))
       return;
-    ThreadChoice whole = evaluate(kernel);
-    if (fits(whole.mostRegisters))
+    Candidate best{warps, {}, evaluate(kernel, warps)};
+    if (fits(best.expected.mostRegisters, warps))
       return;
-
-    aim = int64_t(kAim * double(limit));
-    Sliced best{module.clone(), whole.wantedRegisters};
-    spreadLeaves(getKernel(*best.module));
-    for (int round = 0; round < kRounds && (best.registers > aim || slicesAll()); ++round) {
-      Sliced found = slicesAll() ? sliceAny(best) : sliceOnce(best);
-      if (!found.module)
-        break;
-      best = std::move(found);
+    best = weigh(kernel, best.expected);
+    // The choice did not know of slices. They cost more with some numbers of SIMD-groups than with
+    // others, and with some there are none.
+    if (isChosen)
+      best = chooseAgain(kernel, std::move(best));
+    if (best.warps != warps) {
+      setAttr(ttm::TTMDialect::getNumWarpsAttrName(), best.warps);
+      setAttr(ttm::TTMDialect::getNumStagesAttrName(), 1);
     }
-    if (double(best.registers) > kGain * double(whole.mostRegisters) && !slicesAll())
-      return;
-    tt::FuncOp sliced = getKernel(*best.module);
-    Builder builder(&getContext());
-    module->setAttr(ttm::TTMDialect::getSlicesAttrName(),
-                    builder.getI32IntegerAttr(countSlices(sliced)));
+    if (isChosen)
+      module->setAttr(ttm::TTMDialect::getChoiceAttrName(),
+                      StringAttr::get(&getContext(), best.expected.describe()));
+    if (best.sliced.module)
+      replace(kernel, getKernel(*best.sliced.module));
+  }
+
+private:
+  void replace(tt::FuncOp kernel, tt::FuncOp sliced) {
+    setAttr(ttm::TTMDialect::getSlicesAttrName(), static_cast<int>(countSlices(sliced)));
     // No register is left for what a second stage loads.
-    module->setAttr(ttm::TTMDialect::getNumStagesAttrName(), builder.getI32IntegerAttr(1));
+    setAttr(ttm::TTMDialect::getNumStagesAttrName(), 1);
     IRRewriter rewriter(&getContext());
     DominanceInfo dominance(sliced);
     eliminateCommonSubExpressions(rewriter, dominance, sliced);
@@ -119,13 +127,55 @@ struct TTSliceTilesPass : impl::TTSliceTilesBase<TTSliceTilesPass> {
     kernel->erase();
   }
 
-private:
+  int64_t getLimit(int warps) {
+    return std::min(Budget::of(getOperation()).getRegisters(),
+                    getRegisterLimit(kSimdWidth * warps));
+  }
+  bool fits(int64_t registers, int warps) { return registers <= getLimit(warps) && !slicesAll(); }
+
+  /// The kernel with the SIMD-groups of `whole`, which lacks registers: in slices, if these take
+  /// enough of them away.
+  Candidate weigh(tt::FuncOp kernel, const ThreadChoice &whole) {
+    aim = int64_t(kAim * double(getLimit(whole.warps)));
+    tried = whole.warps;
+    Sliced best{getOperation().clone(), whole.wantedRegisters};
+    spreadLeaves(getKernel(*best.module));
+    for (int round = 0; round < kRounds && (best.registers > aim || slicesAll()); ++round) {
+      Sliced found = slicesAll() ? sliceAny(best) : sliceOnce(best);
+      if (!found.module)
+        break;
+      best = std::move(found);
+    }
+    if (double(best.registers) > kGain * double(whole.mostRegisters) && !slicesAll())
+      return {whole.warps, {}, whole};
+    ThreadChoice expected = evaluate(getKernel(*best.module), whole.warps);
+    return {whole.warps, std::move(best), expected};
+  }
+
+  /// The cheapest, by the model, of this candidate and those with other numbers of SIMD-groups.
+  Candidate chooseAgain(tt::FuncOp kernel, Candidate best) {
+    int most = static_cast<int>(Budget::of(getOperation()).getThreads() / kSimdWidth);
+    int first = best.warps;
+    for (int warps = 1; warps <= std::min(32, most); warps *= 2) {
+      if (warps == first)
+        continue;
+      Candidate other{warps, {}, evaluate(kernel, warps)};
+      if (!fits(other.expected.mostRegisters, warps))
+        other = weigh(kernel, other.expected);
+      if (other.expected.cost < best.expected.cost)
+        best = std::move(other);
+    }
+    return best;
+  }
+
+  void setAttr(StringRef name, int value) {
+    getOperation()->setAttr(name, Builder(&getContext()).getI32IntegerAttr(value));
+  }
   int readAttr(StringRef name) { return getOperation()->getAttrOfType<IntegerAttr>(name).getInt(); }
 
   /// What the model expects with one stage.
-  ThreadChoice evaluate(tt::FuncOp kernel) {
-    return chooseThreads(kernel, Budget::of(getOperation()),
-                         readAttr(ttm::TTMDialect::getNumWarpsAttrName()), /*stages=*/1);
+  ThreadChoice evaluate(tt::FuncOp kernel, int warps) {
+    return chooseThreads(kernel, Budget::of(getOperation()), warps, /*stages=*/1);
   }
 
   /// Products on tensor operations need whole tiles, and no model knows of their registers.
@@ -146,7 +196,7 @@ private:
     Sliced trial{kernel.module->clone()};
     if (!slice(getKernel(*trial.module), id, parts))
       return {};
-    ThreadChoice choice = evaluate(getKernel(*trial.module));
+    ThreadChoice choice = evaluate(getKernel(*trial.module), tried);
     trial.registers = std::max(choice.wantedRegisters, aim);
     trial.cost = choice.cost;
     return trial;
@@ -193,7 +243,9 @@ private:
     return {};
   }
 
+  /// Of what is being weighed: the registers that a slice may need, and the SIMD-groups.
   int64_t aim = 0;
+  int tried = 0;
 };
 
 } // namespace

@@ -364,6 +364,11 @@ void Summary::visitOp(Operation *op, double times, Operation *loop) {
   for (OpOperand &operand : op->getOpOperands())
     if (!isStagedBefore(operand, loop))
       use(operand.get());
+  // All that is loaded under a mask is there before the first of it is added atomically.
+  if (auto atomic = dyn_cast<AtomicRMWOp>(op)) {
+    ++phase;
+    use(atomic.getVal());
+  }
   Work work;
   work.times = times;
   work.loop = loop;

@@ -33,6 +33,8 @@ struct ThreadChoice {
 
 /// Of a module between `tt-choose-threads` and `tt-slice-tiles`: `ThreadChoice::mostRegisters`.
 inline constexpr llvm::StringLiteral kMostRegistersAttr = "ttm.most_registers";
+/// Of the same modules: the SIMD-groups were chosen, not given.
+inline constexpr llvm::StringLiteral kChosenWarpsAttr = "ttm.chosen_warps";
 
 /// The kernel of a module: its public function. Null if there is none.
 tt::FuncOp getKernel(mlir::ModuleOp module);

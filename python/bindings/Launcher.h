@@ -29,7 +29,7 @@ struct Bound {
   Integer integer;
   double real = 0;
   const char *type = nullptr; // Triton's name where the kernel takes a scalar
-  /// In bytes; negative if the kernel tests it.
+  /// Of an array's address, in bytes and negative if the kernel tests it, or of an integer.
   int8_t divisibility = 0;
   std::unique_ptr<ArrayInfo> array;
   nb::object owned;

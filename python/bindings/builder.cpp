@@ -335,7 +335,10 @@ void bindBuilder(nb::module_ &module) {
             unwrap(m.verify());
             return true;
           },
-          "True; raises ValueError with what is wrong.");
+          "True; raises ValueError with what is wrong.")
+      .def("drop_idle_divisibility", &LentModule::dropIdleDivisibility, arg("least"),
+           "Takes the divisibility below `least` from arguments on which no address and no mask "
+           "depends, and returns their names.");
   bindOperations(module, modules);
 
   nb::class_<BlockRef>(module, "Block");

@@ -181,6 +181,13 @@ void Launcher::bind(nb::args args, nb::kwargs kwargs, std::vector<Bound> &bound,
 }
 
 /// Whether an integer fits a type such as "i32" or "u8".
+/// What a kernel is told of an integer: whether it is a multiple of 16, as Triton has it, or of 8 or
+/// 4. Rows of so many numbers of 2 or 4 bytes begin at multiples of 16 bytes, and 4 numbers of 2
+/// bytes are still read at once.
+static int8_t knownDivisor(uint64_t bits) {
+  return (bits & 15) == 0 ? 16 : (bits & 7) == 0 ? 8 : (bits & 3) == 0 ? 4 : 0;
+}
+
 static bool fitsInteger(const std::string &type, const Integer &integer) {
   unsigned width = static_cast<unsigned>(std::atoi(type.c_str() + 1));
   if (type[0] == 'u')
@@ -272,11 +279,11 @@ void Launcher::examine(unsigned i, Bound &bound, bool doRun, llvm::SmallVectorIm
         return;
       }
     }
-    bool divisible = param.specializeAlignment && annotation != "i1" && (integer->bits & 15) == 0;
-    bound.divisibility = divisible ? 16 : 0;
+    if (param.specializeAlignment && annotation != "i1")
+      bound.divisibility = knownDivisor(integer->bits);
     key.push_back(bound.type[0]);
     key.push_back(bound.type[1]);
-    key.push_back(divisible ? 'D' : ' ');
+    key.push_back(static_cast<char>(bound.divisibility));
     return;
   }
   case ArgumentKind::Float: {

@@ -287,7 +287,8 @@ def jit(fn: Callable[..., Any] | None = None, **options: Any) -> Any:
     """Turns a Python function that is written in triton_metal.language into a kernel.
 
     ``do_not_specialize`` names parameters (or their positions) that are not specialised on the value 1 and on
-    multiples of 16. ``do_not_specialize_on_alignment`` only disables the latter. ``debug`` turns assertions on,
+    multiples: of 16, and of 8 and 4 for integers that addresses or masks depend on.
+    ``do_not_specialize_on_alignment`` only disables the latter. ``debug`` turns assertions on,
     ``noinline`` keeps a function that kernels call apart. ``repr(specialization)`` gives the kernel's name, and
     ``launch_metadata(grid, metadata, arguments)`` what hooks of launches are told besides.
 

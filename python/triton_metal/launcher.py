@@ -384,9 +384,30 @@ class Launcher:
         cache.configure_host_device()
         walk = CodegenOptions(debug=options.debug, sanitize_overflow=options.sanitize_overflow)
         reads = Reads(objects)
-        special = Specialization.of(
-            params, arguments, values, self.gathered, options, memory, others
-        )
+
+        def specialization() -> Specialization:
+            return Specialization.of(
+                params, arguments, values, divisibility, self.gathered, options, memory, others
+            )
+
+        special = specialization()
+        with self._lock:
+            module = with_short_traceback(
+                generate_module,
+                function,
+                self.grouped(values),
+                divisibility,
+                walk,
+                memory,
+                reads,
+                special.symbol(function),
+            )
+        # Stock Triton tells multiples of 16 alone, so that fewer kernels are compiled. Where only the values of
+        # numbers matter, so does this.
+        idle = module.drop_idle_divisibility(16)
+        if idle:
+            divisibility = {name: known for name, known in divisibility.items() if name not in idle}
+            special = specialization()
         job = Job(
             src=special.source(function),
             name=special.symbol(function),
@@ -398,17 +419,6 @@ class Launcher:
             aligned=[name for name, multiple in divisibility.items() if multiple > 0],
             device=device,
         )
-        with self._lock:
-            module = with_short_traceback(
-                generate_module,
-                function,
-                self.grouped(values),
-                divisibility,
-                walk,
-                memory,
-                reads,
-                job.name,
-            )
         if read is not None:
             read.extend(reads.finished())
         key = key_of(job, inspected(module.str()))

@@ -22,6 +22,14 @@ from .language.blocks import decode, descriptor_parts
 from .sources import ASTSource
 from .tuples import rebuild_tuple
 
+#: What a specialisation knows of a multiple, as its key and Triton's hooks have it. Stock Triton has 16 alone.
+DIVISORS = {"D": 16, "8": 8, "4": 4}
+
+
+def known_divisor(multiple: int) -> str:
+    """What is known of a number or an address that is a multiple of 16, 8 or 4, or of none of them (0)."""
+    return next((known for known, divisor in DIVISORS.items() if multiple == divisor), "")
+
 
 @dataclass
 class JitFunctionInfo:
@@ -69,6 +77,7 @@ class Specialization:
         params: Sequence[Param],
         arguments: Sequence[tuple[str, Any, int]],
         values: Mapping[str, Any],
+        divisibility: Mapping[str, int],
         gathered: Callable[[dict[str, Any]], dict[str, Any]],
         options: MetalOptions,
         memory: Mapping[str, Any],
@@ -76,16 +85,16 @@ class Specialization:
     ) -> Specialization:
         """From what the native launcher found out about the arguments.
 
-        ``gathered`` makes the values of the function's parameters from those of the launch.
+        ``divisibility`` has the largest of DIVISORS for each parameter where it is known. ``gathered`` makes the values of the function's parameters from those of the launch.
         """
         leaves: dict[str, _Leaf] = {}
-        for param, (kind, payload, multiple) in zip(params, arguments, strict=True):
+        for param, (kind, payload, _) in zip(params, arguments, strict=True):
             if kind == "constexpr":
                 leaves[param.name] = _Leaf("constexpr", values[param.name])
             else:
                 pointer = ("*k" if param.is_const else "*") if kind == "array" else ""
-                known = "D" if multiple > 0 else ""
-                leaves[param.name] = _Leaf(pointer + canonicalize_dtype(payload), known)
+                type = pointer + canonicalize_dtype(payload)
+                leaves[param.name] = _Leaf(type, known_divisor(divisibility.get(param.name, 0)))
         result = cls([], {}, {}, {}, options, repr(memory) if memory else "", as_given(given))
         for index, (name, part) in enumerate(gathered(dict(leaves)).items()):
             result.signature[name] = result._add(part, (index,))
@@ -103,7 +112,8 @@ class Specialization:
         if part.type == "constexpr":
             self.constants[path] = part.known
         else:
-            self.attrs[path] = [["tt.divisibility", 16]] if part.known else []
+            divisor = DIVISORS.get(part.known)
+            self.attrs[path] = [["tt.divisibility", divisor]] if divisor else []
         return part.type
 
     @property
@@ -223,25 +233,38 @@ def decoded(value: Any, dtype: Any, constexpr: Any) -> Any:
 
 
 def mangled(param: Param, value: Any) -> tuple[Any, Any]:
-    """The type of a parameter for a value, and what is known of it: "D" for a multiple of 16, or a constant's value."""
+    """The type of a parameter for a value, and what is known of it: one of DIVISORS, or a constant's value."""
     if param.is_constexpr:
         return "constexpr", plain(value)
     return specialized(
-        value, param.is_const, param.specialize, param.specialize_alignment, param.annotation
+        value,
+        param.is_const,
+        param.specialize,
+        param.specialize_alignment,
+        param.annotation,
+        least=4,
     )
 
 
 def specialized(
-    value: Any, is_const: bool, specialize: bool, align: bool, annotation: str = ""
+    value: Any,
+    is_const: bool,
+    specialize: bool,
+    align: bool,
+    annotation: str = "",
+    least: int = 16,
 ) -> tuple[Any, Any]:
-    """What a launch specialises a kernel on for a value: its type, and what is known of it."""
+    """What a launch specialises a kernel on for a value: its type, and what is known of it.
+
+    Integers are told apart by the largest of DIVISORS that divides them, if it is at least ``least``.
+    """
     if value is None or isinstance(value, (constexpr, JITCallable)):
         return "constexpr", plain(value)
     if is_descriptor(value):
         block = list(map(int, value.block_shape))
         return f"tensordesc<{canonicalize_dtype(value.base.dtype)}{block}>", ""
     if isinstance(value, tuple):
-        pairs = [specialized(part, False, True, True) for part in value]
+        pairs = [specialized(part, False, True, True, least=least) for part in value]
         types, known = ([pair[i] for pair in pairs] for i in (0, 1))
         return rebuild_tuple(type(value), types), rebuild_tuple(type(value), known)
     if isinstance(value, bool):
@@ -257,7 +280,8 @@ def specialized(
             small = -(1 << 31) <= number < 1 << 31
             type_name = "i32" if small else "u64" if number >= 1 << 63 else "i64"
         is_integer = type_name[0] in "iu" and type_name != "u1"
-        return type_name, "D" if align and is_integer and number % 16 == 0 else ""
+        divisors = [d for d in DIVISORS.values() if d >= least and number % d == 0]
+        return type_name, known_divisor(divisors[0]) if align and is_integer and divisors else ""
     if isinstance(value, float):
         return canonicalize_dtype(annotation or "fp32"), ""
     element = getattr(value, "dtype", value)

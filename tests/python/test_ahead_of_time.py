@@ -142,12 +142,15 @@ def test_variants_are_joined_with_their_conditions(file: Path) -> None:
         "*fp32:16, *fp32:16, i32, i32, fp32, 64",
         "*fp32:16, *fp32:16, i32:16, i32:1, fp32, 64",
         "*fp32:16, *fp32, i32, i32, fp32, 128",
+        "*fp32, *fp32, i32:4, i32, fp32, 256",
+        "*fp32, *fp32, i32:16, i32, fp32, 256",
+        "*fp32, *fp32, i32:8, i32, fp32, 256",
     ]
     paths = [compiled(file, signature)[2].with_suffix(".json") for signature in signatures]
     description, header = link.link(paths, file.parent / "joined", prefix="my_")
     joined = json.loads(description.read_text())
-    assert [a["constants"]["BLOCK"] for a in joined["algorithms"]] == [64, 128]
-    assert [len(a["variants"]) for a in joined["algorithms"]] == [3, 1]
+    assert [a["constants"]["BLOCK"] for a in joined["algorithms"]] == [64, 128, 256]
+    assert [len(a["variants"]) for a in joined["algorithms"]] == [3, 1, 3]
     library = shared(
         header,
         "int choose(int a, uint64_t x, uint64_t y, int32_t n, int32_t s) "
@@ -161,7 +164,11 @@ def test_variants_are_joined_with_their_conditions(file: Path) -> None:
         (0, 4, 0, 64, 1): 2,
         (1, 16, 4, 3, 3): 3,
         (1, 4, 4, 3, 3): -1,
+        (2, 0, 0, 32, 1): 4,
+        (2, 0, 0, 24, 1): 5,
+        (2, 0, 0, 12, 1): 6,
         (2, 0, 0, 1, 1): -1,
+        (3, 0, 0, 1, 1): -1,
     }
     for (algorithm, x, y, n, step), expected in cases.items():
         found = library.choose(algorithm, ctypes.c_uint64(x), ctypes.c_uint64(y), n, step)
@@ -178,6 +185,14 @@ def test_variants_are_joined_with_their_conditions(file: Path) -> None:
         ({"signature": "*fp32, *fp32"}, "has 2 entries, and the kernel has 6 parameters"),
         ({"signature": "*fp33, *fp32, i32, i32, fp32, 64"}, "x: '\\*fp33' is no type"),
         ({"signature": "*fp32:8, *fp32, i32, i32, fp32, 64"}, "the hint '8'"),
+        (
+            {"signature": "*fp32, *fp32, i32:2, i32, fp32, 64"},
+            "are 1, for the number 1, and 4 or 8 or 16",
+        ),
+        (
+            {"signature": "*fp32, *fp32, i32, i32, fp32:8, 64"},
+            "a multiple of 8, which only integers are",
+        ),
         ({"signature": "*fp32:1, *fp32, i32, i32, fp32, 64"}, "which only integers are"),
         ({"grid": "1, 1, 1, 1"}, "has 4 sizes"),
         ({"grid": "m"}, "holds 'm': its sizes are"),

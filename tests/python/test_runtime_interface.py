@@ -33,7 +33,8 @@ def scale(x, y, n, factor, BLOCK: tl.constexpr):
 
 
 TYPES = {"x": "*fp32", "y": "*fp32", "n": "i32", "factor": "fp32", "BLOCK": "constexpr"}
-ALIGNED = {(0,): [["tt.divisibility", 16]], (1,): [["tt.divisibility", 16]]}
+KNOWN = {(0,): 16, (1,): 16, (2,): 4}
+ALIGNED = {path: [["tt.divisibility", divisor]] for path, divisor in KNOWN.items()}
 
 
 @pytest.mark.own_route  # what is compiled for the host is compared

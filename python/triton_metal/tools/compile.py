@@ -3,8 +3,8 @@
     python -m triton_metal.tools.compile KERNELS.py -n NAME -s SIGNATURE -g GRID [-w WARPS] [-ns STAGES] [-o OUT] [-t TARGET]
 
 SIGNATURE has an entry for each parameter: a type (``*fp32``, ``i32``), with ``:16`` for a pointer or an integer that is a
-multiple of 16 and ``:1`` for an integer that is 1, or the value of a constant. GRID has one to three sizes, of integer
-parameters and constants: ``"cdiv(n, BLOCK), 1, 1"``.
+multiple of 16, ``:8`` or ``:4`` for an integer that is one of 8 or 4 and ``:1`` for one that is 1, or the value of a
+constant. GRID has one to three sizes, of integer parameters and constants: ``"cdiv(n, BLOCK), 1, 1"``.
 
 The files are OUT.HASH.metal, .json and .h; the kernel's function is NAME_HASH. ``xcrun metal -o NAME.metallib *.metal``
 makes a library of them on a Mac, and ``newLibraryWithSource:`` compiles the text at run time. `triton_metal.tools.link`
@@ -121,9 +121,9 @@ def compile_kernel(args: CompileArgs) -> list[Path]:
         {e.name: "constexpr" if e.hint == 1 else e.type for e in entries},
         constants | ones,
         {
-            (index,): [["tt.divisibility", 16]]
+            (index,): [["tt.divisibility", e.hint]]
             for index, e in enumerate(entries)
-            if e.hint == 16 and not e.type.startswith("tensordesc")
+            if (e.hint or 0) > 1 and not e.type.startswith("tensordesc")
         },
     )
     spec = target_named(args.target)

@@ -55,10 +55,7 @@ def link(paths: Sequence[Path], out: Path, prefix: str = "") -> list[Path]:
     for variant in variants:
         options = ("constants", "num_warps", "num_stages", "target", "arithmetic")
         algorithms.setdefault(repr([variant.get(name) for name in options]), []).append(variant)
-    ordered = [
-        sorted(group, key=lambda variant: -len(variant["conditions"]))
-        for group in algorithms.values()
-    ]
+    ordered = [sorted(group, key=_most_conditions_first) for group in algorithms.values()]
     name = prefix + first["kernel"]
     described = {
         "format": 1,
@@ -109,6 +106,12 @@ def _condition(condition: dict[str, Any], buffers: set[str]) -> str:
         return f"{name} == {condition['equals']}"
     place = f"{name}_offset" if condition["name"] in buffers else name
     return f"{place} % {condition['multiple_of']} == 0"
+
+
+def _most_conditions_first(variant: dict[str, Any]) -> tuple[int, int]:
+    """Where a variant stands among those of an algorithm: a launch takes the first that its arguments fulfil."""
+    multiples = [condition.get("multiple_of", 0) for condition in variant["conditions"]]
+    return -len(multiples), -sum(multiples)
 
 
 def dispatcher(name: str, algorithms: Sequence[Sequence[dict[str, Any]]]) -> str:

@@ -23,12 +23,13 @@ C_TYPES = {
     "fp64": "double",
 }
 
+_INTEGERS = ("8", "16", "32", "64")
 _CONSTANTS = {"True": True, "False": False, "None": None}
 
 
 @dataclass(frozen=True)
 class Entry:
-    """A parameter: its type and what is known of it (16: a multiple of 16, 1: the number 1), or the value of a constant."""
+    """A parameter: its type and what is known of it (1: the number 1; 16, 8 or 4: a multiple), or the value of a constant."""
 
     name: str
     type: str
@@ -80,9 +81,11 @@ def _entry(part: str, name: str) -> Entry:
             pass
     type, colon, hint = part.partition(":")
     type, hint = type.strip(), hint.strip()
-    if colon and hint not in ("1", "16"):
+    hints = ("1", "16") if type.startswith(("*", "tensordesc")) else ("1", "4", "8", "16")
+    if colon and hint not in hints:
         raise ValueError(
-            f"{name}: {part!r} has the hint {hint!r}; the hints are 16, for a multiple of 16, and 1, for the number 1"
+            f"{name}: {part!r} has the hint {hint!r}; the hints are 1, for the number 1, and {' or '.join(hints[1:])}, "
+            "for a multiple"
         )
     if not type.startswith("tensordesc<"):
         try:
@@ -91,9 +94,10 @@ def _entry(part: str, name: str) -> Entry:
             raise ValueError(
                 f"{name}: {type!r} is no type; types are *fp32, i32, fp16, ..., and a number is a constant"
             ) from None
-        if hint == "1" and type.removeprefix("u").removeprefix("i") not in ("8", "16", "32", "64"):
+        if hint in ("1", "4", "8") and type.removeprefix("u").removeprefix("i") not in _INTEGERS:
+            what = "is 1" if hint == "1" else f"is a multiple of {hint}"
             raise ValueError(
-                f"{name}: {part!r} says that the argument is 1, which only integers are"
+                f"{name}: {part!r} says that the argument {what}, which only integers are"
             )
     return Entry(name, type, int(hint) if colon else None)
 

@@ -236,3 +236,46 @@ module attributes {ttm.num_warps = 1 : i32, ttm.num_stages = 1 : i32} {
     tt.return
   }
 }
+
+// -----
+
+// The same product, whose SIMD-groups nobody has given: with more of them, it needs no slices.
+// CHECK-LABEL: module attributes {ttm.choice = "32 SIMD-groups, {{.*}}", ttm.num_stages = 1 : i32, ttm.num_warps = 32 : i32}
+// CHECK-LABEL: tt.func public @chosen
+// CHECK:       tt.dot {{.*}} : tensor<128x32xf16> * tensor<32x128xf16> -> tensor<128x128xf32>
+module attributes {ttm.num_warps = 4 : i32, ttm.chosen_warps, ttm.num_stages = 1 : i32} {
+  tt.func public @chosen(%a: !tt.ptr<f16>, %b: !tt.ptr<f16>, %c: !tt.ptr<f32>, %k: i32) {
+    %zero = arith.constant dense<0.0> : tensor<128x128xf32>
+    %c0 = arith.constant 0 : i32
+    %c32 = arith.constant 32 : i32
+    %r = tt.make_range {end = 128 : i32, start = 0 : i32} : tensor<128xi32>
+    %rk = tt.make_range {end = 32 : i32, start = 0 : i32} : tensor<32xi32>
+    %rows = tt.expand_dims %r {axis = 1 : i32} : tensor<128xi32> -> tensor<128x1xi32>
+    %columns = tt.expand_dims %r {axis = 0 : i32} : tensor<128xi32> -> tensor<1x128xi32>
+    %ka = tt.expand_dims %rk {axis = 0 : i32} : tensor<32xi32> -> tensor<1x32xi32>
+    %kb = tt.expand_dims %rk {axis = 1 : i32} : tensor<32xi32> -> tensor<32x1xi32>
+    %rowsA = tt.broadcast %rows : tensor<128x1xi32> -> tensor<128x32xi32>
+    %kA = tt.broadcast %ka : tensor<1x32xi32> -> tensor<128x32xi32>
+    %placeA = arith.addi %rowsA, %kA : tensor<128x32xi32>
+    %kB = tt.broadcast %kb : tensor<32x1xi32> -> tensor<32x128xi32>
+    %columnsB = tt.broadcast %columns : tensor<1x128xi32> -> tensor<32x128xi32>
+    %placeB = arith.addi %kB, %columnsB : tensor<32x128xi32>
+    %rowsC = tt.broadcast %rows : tensor<128x1xi32> -> tensor<128x128xi32>
+    %columnsC = tt.broadcast %columns : tensor<1x128xi32> -> tensor<128x128xi32>
+    %placeC = arith.addi %rowsC, %columnsC : tensor<128x128xi32>
+    %baseA = tt.splat %a : !tt.ptr<f16> -> tensor<128x32x!tt.ptr<f16>>
+    %ptrA = tt.addptr %baseA, %placeA : tensor<128x32x!tt.ptr<f16>>, tensor<128x32xi32>
+    %baseB = tt.splat %b : !tt.ptr<f16> -> tensor<32x128x!tt.ptr<f16>>
+    %ptrB = tt.addptr %baseB, %placeB : tensor<32x128x!tt.ptr<f16>>, tensor<32x128xi32>
+    %sum = scf.for %i = %c0 to %k step %c32 iter_args(%acc = %zero) -> (tensor<128x128xf32>) : i32 {
+      %x = tt.load %ptrA : tensor<128x32x!tt.ptr<f16>>
+      %y = tt.load %ptrB : tensor<32x128x!tt.ptr<f16>>
+      %d = tt.dot %x, %y, %acc : tensor<128x32xf16> * tensor<32x128xf16> -> tensor<128x128xf32>
+      scf.yield %d : tensor<128x128xf32>
+    }
+    %baseC = tt.splat %c : !tt.ptr<f32> -> tensor<128x128x!tt.ptr<f32>>
+    %ptrC = tt.addptr %baseC, %placeC : tensor<128x128x!tt.ptr<f32>>, tensor<128x128xi32>
+    tt.store %ptrC, %sum : tensor<128x128x!tt.ptr<f32>>
+    tt.return
+  }
+}
