@@ -63,7 +63,8 @@ bool reachesAddressOrMask(Value value) {
       Operation *op = use.getOwner();
       followRegions(op);
       if (auto call = dyn_cast<tt::CallOp>(op))
-        if (auto callee = SymbolTable::lookupNearestSymbolFrom<tt::FuncOp>(op, call.getCalleeAttr()))
+        if (auto callee =
+                SymbolTable::lookupNearestSymbolFrom<tt::FuncOp>(op, call.getCalleeAttr()))
           follow(callee.getArgument(use.getOperandNumber()));
       for (Block *successor : op->getSuccessors())
         follow(successor->getArguments());

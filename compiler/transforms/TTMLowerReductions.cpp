@@ -139,7 +139,8 @@ void ReductionLowering::reduce(uint32_t bits) {
 
 uint32_t ReductionLowering::lanesBits() const {
   uint32_t bits = 0;
-  for (uint32_t base : layout().getLaneBases())
+  LinearLayout whole = layout(); // which has the bases
+  for (uint32_t base : whole.getLaneBases())
     bits |= base;
   return bits;
 }
