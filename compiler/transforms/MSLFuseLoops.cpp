@@ -262,14 +262,19 @@ private:
 
 /// Takes what a step has written instead of reading it again.
 void forward(UnrollOp loop) {
-  for (Operation &op : llvm::make_early_inc_range(loop.getBody().front())) {
-    auto get = dyn_cast<GetOp>(op);
-    if (!get || get.getElement())
+  SmallVector<GetOp> gets;
+  loop.walk([&](GetOp get) { gets.push_back(get); });
+  for (GetOp get : gets) {
+    if (get.getElement())
       continue;
     std::optional<Place> place = Place::get(get.getIndex(), loop.getIndex());
     if (!place || !place->isOne())
       continue;
-    for (Operation *before = get->getPrevNode(); before; before = before->getPrevNode()) {
+    // What is written inside of a branch or an inner loop stays there.
+    Operation *outer = loop.getBody().front().findAncestorOpInBlock(*get);
+    if (outer != get && LoopEffects(outer, loop.getIndex()).writes(get.getArray()))
+      continue;
+    for (Operation *before = outer->getPrevNode(); before; before = before->getPrevNode()) {
       auto set = dyn_cast<SetOp>(before);
       std::optional<Place> other;
       if (set && set.getArray() == get.getArray() && !set.getElement())

@@ -36,14 +36,40 @@ std::optional<Place> Place::get(Value index, Value step) {
   return Place{a->perStep * factor, a->low * factor, a->high * factor};
 }
 
+/// Whether a read is made each time that it is executed, and in this order.
+static bool isVolatile(Operation *op) {
+  return isa<ReadOp>(op) && !hasSingleEffect<MemoryEffects::Read>(op);
+}
+
+void LoopEffects::addMemory(MemoryAccessOpInterface op) {
+  SmallVector<MemoryAccess> accesses;
+  op.getAccesses(accesses);
+  kernel = op->getParentOfType<KernelOp>();
+  PointerOrigins pointers(kernel);
+  for (const MemoryAccess &access : accesses)
+    memory.push_back({pointers.get(access.getOrigin()), access.writes()});
+}
+
+bool LoopEffects::touchesMemoryOf(const LoopEffects &other) const {
+  // Threadgroup memory is one place for all.
+  auto isShared = [](const Origins &origins) { return !origins.allocations.empty(); };
+  return llvm::any_of(memory, [&](const MemoryEffect &one) {
+    return llvm::any_of(other.memory, [&](const MemoryEffect &two) {
+      return (one.writes || two.writes) &&
+             ((isShared(one.origins) && isShared(two.origins)) ||
+              PointerOrigins(kernel).mayOverlap(one.origins, two.origins));
+    });
+  });
+}
+
 void LoopEffects::add(Operation *root) {
   root->walk([&](Operation *op) {
     if (auto get = dyn_cast<GetOp>(op)) {
       arrays[get.getArray()].push_back({Place::get(get.getIndex(), step), true, false});
     } else if (auto set = dyn_cast<SetOp>(op)) {
       arrays[set.getArray()].push_back({Place::get(set.getIndex(), step), false, true});
-    } else if (isa<ReadOp>(op) && hasSingleEffect<MemoryEffects::Read>(op)) {
-      readsMemory = true;
+    } else if (isa<ReadOp, WriteOp, AtomicOpInterface>(op) && !isVolatile(op)) {
+      addMemory(cast<MemoryAccessOpInterface>(op));
     } else if (isa<UnrollOp, scf::IfOp, VarOp>(op)) {
       // What is inside is visited by itself.
     } else {
@@ -69,7 +95,7 @@ bool LoopEffects::writesByStep(Value array) const {
 }
 
 bool LoopEffects::conflictsWith(const LoopEffects &other) const {
-  if ((opaque && (other.opaque || other.readsMemory)) || (other.opaque && readsMemory))
+  if ((opaque && other.doesMore()) || (other.opaque && doesMore()) || touchesMemoryOf(other))
     return true;
   return llvm::any_of(arrays, [&](auto &array) {
     return other.touches(array.first) && (writes(array.first) || other.writes(array.first));
@@ -85,7 +111,7 @@ bool LoopEffects::leavesFor(const LoopEffects &other) const {
 }
 
 bool LoopEffects::stepsCommuteWith(const LoopEffects &other) const {
-  if ((opaque && (other.opaque || other.readsMemory)) || (other.opaque && readsMemory))
+  if ((opaque && other.doesMore()) || (other.opaque && doesMore()) || touchesMemoryOf(other))
     return false;
   for (auto &[array, accesses] : arrays) {
     auto it = other.arrays.find(array);

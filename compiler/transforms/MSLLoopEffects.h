@@ -3,6 +3,7 @@
 #ifndef TRITON_METAL_TRANSFORMS_MSLLOOPEFFECTS_H
 #define TRITON_METAL_TRANSFORMS_MSLLOOPEFFECTS_H
 
+#include "analysis/PointerOrigins.h"
 #include "dialect/msl/MSL.h"
 
 #include "llvm/ADT/MapVector.h"
@@ -35,7 +36,7 @@ public:
   /// Adds an operation and all inside of it.
   void add(mlir::Operation *op);
 
-  /// Whether something is done that is no access to an array or read of memory.
+  /// Whether something is done that is no access to an array or to memory.
   bool isOpaque() const { return opaque; }
   bool touches(mlir::Value array) const { return arrays.contains(array); }
   bool writes(mlir::Value array) const;
@@ -55,9 +56,21 @@ private:
     bool reads, writes;
   };
 
+  struct MemoryEffect {
+    Origins origins;
+    bool writes;
+  };
+
+  /// Whether something is done that is no access to an array.
+  bool doesMore() const { return opaque || !memory.empty(); }
+  void addMemory(MemoryAccessOpInterface op);
+  bool touchesMemoryOf(const LoopEffects &other) const;
+
   mlir::Value step;
   llvm::MapVector<mlir::Value, llvm::SmallVector<Access>> arrays;
-  bool readsMemory = false, opaque = false;
+  llvm::SmallVector<MemoryEffect> memory;
+  KernelOp kernel;
+  bool opaque = false;
 };
 
 } // namespace triton_metal::msl

@@ -641,8 +641,8 @@ def MSLFuseLoops : Pass<"msl-fuse-loops", "::mlir::ModuleOp"> {
   let summary = "Makes one loop of loops over registers that hand over arrays element by element";
   let description = [{
     A loop whose steps read what the same steps of a loop before it have written joins that one, where no other step of either and
-    nothing between them stands in the way. What goes from one to the other is then a value of the step and lives no longer: a row is
-    loaded, multiplied and summed up before the next one. Arithmetic on the vector of all that such a loop leaves, into a variable,
+    nothing between them stands in the way: accesses to memory do only where they may touch the same and one writes. What goes from one to the other is then a
+    value of the step and lives no longer: a row is loaded, multiplied and summed up before the next one. Arithmetic on the vector of all that such a loop leaves, into a variable,
     is done component by component in it.
 
     ```mlir

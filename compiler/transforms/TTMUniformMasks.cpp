@@ -170,8 +170,8 @@ Value UniformTest::compare(Range a, Range b, bool orEqual, unsigned bits) {
   if (!b.scalar && a.low == 0 && a.high == 0)
     return arith::CmpIOp::create(builder, loc, predicate, a.scalar,
                                  constant(a.scalar.getType(), b.low));
-  // A tile that is longer than what there is, as one of 32 rows of 10, is never whole where programs
-  // divide rows among them: only a place that wraps around is so far below.
+  // A tile that is longer than what there is, as one of 32 rows of 10, is never whole where
+  // programs divide rows among them: only a place that wraps around is so far below.
   if (!b.scalar && a.low >= 0 && b.low < a.high && a.high < getDivisor(a.scalar))
     return {};
   if (!b.scalar && a.low >= 0 && b.low - a.high >= least)

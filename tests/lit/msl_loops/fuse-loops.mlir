@@ -233,3 +233,71 @@ msl.kernel @later_steps(%x: !msl.ptr<f32, device>) threads 32 {
   msl.write %end, %x[%c0 : i32] : vector<2xf32>, !msl.ptr<f32, device>
   msl.return
 }
+
+// -----
+
+// What is loaded is added to another array at once, also inside of a branch.
+// CHECK-LABEL: msl.kernel @atomics
+// CHECK:       msl.unroll %[[I:.*]] = 0 to 4 {
+// CHECK-NEXT:    %[[A:.*]] = msl.read %{{.*}}[%[[I]] : i32]
+// CHECK:         scf.if
+// CHECK-NEXT:      msl.atomic_rmw fadd %{{.*}}[%[[I]]], %[[A]]
+// CHECK:       }
+// CHECK-NOT:   msl.unroll
+msl.kernel @atomics(%x: !msl.ptr<f32, device>, %y: !msl.ptr<f32, device>, %n: i32) threads 32 {
+  %v = msl.var : !msl.array<4xf32>
+  msl.unroll %i = 0 to 4 {
+    %a = msl.read %x[%i : i32] : !msl.ptr<f32, device> -> f32
+    msl.set %a, %v[%i] : f32, !msl.array<4xf32>
+  }
+  msl.unroll %i = 0 to 4 {
+    %inside = arith.cmpi slt, %i, %n : i32
+    scf.if %inside {
+      %a = msl.get %v[%i] : !msl.array<4xf32> -> f32
+      %old = msl.atomic_rmw fadd %y[%i], %a : !msl.ptr<f32, device>, i32, f32
+    }
+  }
+  msl.return
+}
+
+// -----
+
+// Arrays that share memory: a step must not read what an earlier one has changed.
+// CHECK-LABEL: msl.kernel @overlapping
+// CHECK:       msl.unroll
+// CHECK:         msl.read
+// CHECK:       msl.unroll
+// CHECK:         msl.write
+msl.kernel @overlapping(%x: !msl.ptr<f32, device> {msl.memory = 1 : i32}, %y: !msl.ptr<f32, device> {msl.memory = 1 : i32}) threads 32 {
+  %v = msl.var : !msl.array<4xf32>
+  msl.unroll %i = 0 to 4 {
+    %a = msl.read %x[%i : i32] : !msl.ptr<f32, device> -> f32
+    msl.set %a, %v[%i] : f32, !msl.array<4xf32>
+  }
+  msl.unroll %i = 0 to 4 {
+    %a = msl.get %v[%i] : !msl.array<4xf32> -> f32
+    msl.write %a, %y[%i : i32] : f32, !msl.ptr<f32, device>
+  }
+  msl.return
+}
+
+// -----
+
+// What is read stays in front of a write to the same array.
+// CHECK-LABEL: msl.kernel @written_between
+// CHECK:       msl.unroll
+// CHECK:       msl.write
+// CHECK-NEXT:  msl.unroll
+msl.kernel @written_between(%x: !msl.ptr<f32, device>, %y: !msl.ptr<f32, device>, %f: f32) threads 32 {
+  %v = msl.var : !msl.array<4xf32>
+  msl.unroll %i = 0 to 4 {
+    %a = msl.read %x[%i : i32] : !msl.ptr<f32, device> -> f32
+    msl.set %a, %v[%i] : f32, !msl.array<4xf32>
+  }
+  msl.write %f, %x : f32, !msl.ptr<f32, device>
+  msl.unroll %i = 0 to 4 {
+    %a = msl.get %v[%i] : !msl.array<4xf32> -> f32
+    msl.write %a, %y[%i : i32] : f32, !msl.ptr<f32, device>
+  }
+  msl.return
+}
