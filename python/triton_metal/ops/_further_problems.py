@@ -284,7 +284,7 @@ def _depthwise_sizes(*channels: int) -> tuple[tuple[int, int, int], ...]:
     return tuple((length, n, taps) for length in (64, 640) for n in channels for taps in (3, 7))
 
 
-_DEPTHWISE, _DEPTHWISE_RAGGED = _depthwise_sizes(16, 64), _depthwise_sizes(21, 40, 60)
+_DEPTHWISE, _DEPTHWISE_RAGGED = _depthwise_sizes(16, 64), _depthwise_sizes(21, 41, 61)
 
 
 def _reduction_gradient(kind: str, length: int) -> Calls:
@@ -318,9 +318,9 @@ FURTHER: Mapping[str, Calls] = {
     **_rotary(False),
     **_rotary(True),
     "embedding_kernel": _each(_embedding, 16, 32, 64, 128, 512, 1024, 1536),
-    "embedding_kernel ragged": _each(_embedding, 14, 31, 70, 131, 500, 1001, 1501),
+    "embedding_kernel ragged": _each(_embedding, 14, 31, 70, 131, 501, 1001, 1501),
     "embedding_backward_kernel": _embedding_gradients(16, 32, 64, 128, 256),
-    "embedding_backward_kernel ragged": _embedding_gradients(15, 31, 60, 122, 250),
+    "embedding_backward_kernel ragged": _embedding_gradients(15, 31, 61, 122, 250),
     **_sums_at_indices(),
     "column_scan_kernel walk": _each(_columns, (64, 256), (256, 256), (250, 1001)),
     "column_scan_kernel totals": _each(_columns, (512, 64), (2048, 64), (2048, 100)),

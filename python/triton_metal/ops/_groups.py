@@ -28,6 +28,7 @@ from ._launches import (
     Seen,
     both_forms,
     bytes_of,
+    columns_form,
     form_of,
     name_of,
     rows_of,
@@ -62,7 +63,7 @@ def _reduced(arguments: Arguments, grid: Sequence[int]) -> Seen:
     # A comparison is more than a sum.
     join = " max" if arguments.get("JOIN") in ("max", "min") else ""
     kind = f"{found.kind} {arguments['BLOCK']}{join}"
-    return found._replace(kind=form_of(kind, arguments["inner"]))
+    return found._replace(kind=columns_form(kind, arguments["inner"]))
 
 
 def _reduced_rows(arguments: Arguments, grid: Sequence[int]) -> Seen:

@@ -45,8 +45,17 @@ def bytes_of(x: Array) -> int:
 
 
 def form_of(kind: str, length: int) -> str:
-    """A kind of rows of this length. Rows that begin anywhere are read in smaller pieces than those at multiples of 16 numbers."""
-    return f"{kind} ragged" if length % 16 else kind
+    """A kind, whose first word is a dtype, of rows of this length.
+
+    Rows that begin anywhere are read in smaller pieces than those at multiples of 16 bytes, of which a launch tells the kernel.
+    """
+    multiple = max(4, 16 // item_size(kind.split()[0]))
+    return f"{kind} ragged" if length % multiple else kind
+
+
+def columns_form(kind: str, inner: int) -> str:
+    """A kind of so many columns side by side, the last of which fill their tile or do not."""
+    return f"{kind} ragged" if inner % 16 else kind
 
 
 def rows_of(array: str, constant: str = "", length: str = "") -> Reader:
@@ -79,7 +88,9 @@ def side_by_side(array: str, constant: str = "", length: str = "length") -> Read
         if side == 1:
             return found._replace(kind=form_of(found.kind, arguments[length]))
         block = f" {arguments['BLOCK']}" if side == SIDES[-1] else ""
-        return found._replace(kind=form_of(f"{found.kind} side {side}{block}", arguments["inner"]))
+        return found._replace(
+            kind=columns_form(f"{found.kind} side {side}{block}", arguments["inner"])
+        )
 
     return read
 
