@@ -181,7 +181,8 @@ void Launcher::bind(nb::args args, nb::kwargs kwargs, std::vector<Bound> &bound,
 }
 
 /// Whether an integer fits a type such as "i32" or "u8".
-/// What a kernel is told of an integer: whether it is a multiple of 16, as Triton has it, or of 8 or
+/// What a kernel is told of an integer: whether it is a multiple of 16, as Triton has it, or of 8
+/// or
 /// 4. Rows of so many numbers of 2 or 4 bytes begin at multiples of 16 bytes, and 4 numbers of 2
 /// bytes are still read at once.
 static int8_t knownDivisor(uint64_t bits) {
