@@ -50,7 +50,12 @@ void LoopEffects::addMemory(MemoryAccessOpInterface op) {
     memory.push_back({pointers.get(access.getOrigin()), access.writes()});
 }
 
-bool LoopEffects::touchesMemoryOf(const LoopEffects &other) const {
+bool LoopEffects::conflictsOutsideOfArrays(const LoopEffects &other) const {
+  auto doesMore = [](const LoopEffects &effects) {
+    return effects.opaque || !effects.memory.empty();
+  };
+  if ((opaque && doesMore(other)) || (other.opaque && doesMore(*this)))
+    return true;
   // Threadgroup memory is one place for all.
   auto isShared = [](const Origins &origins) { return !origins.allocations.empty(); };
   return llvm::any_of(memory, [&](const MemoryEffect &one) {
@@ -95,7 +100,7 @@ bool LoopEffects::writesByStep(Value array) const {
 }
 
 bool LoopEffects::conflictsWith(const LoopEffects &other) const {
-  if ((opaque && other.doesMore()) || (other.opaque && doesMore()) || touchesMemoryOf(other))
+  if (conflictsOutsideOfArrays(other))
     return true;
   return llvm::any_of(arrays, [&](auto &array) {
     return other.touches(array.first) && (writes(array.first) || other.writes(array.first));
@@ -111,7 +116,7 @@ bool LoopEffects::leavesFor(const LoopEffects &other) const {
 }
 
 bool LoopEffects::stepsCommuteWith(const LoopEffects &other) const {
-  if ((opaque && other.doesMore()) || (other.opaque && doesMore()) || touchesMemoryOf(other))
+  if (conflictsOutsideOfArrays(other))
     return false;
   for (auto &[array, accesses] : arrays) {
     auto it = other.arrays.find(array);

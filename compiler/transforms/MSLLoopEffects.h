@@ -61,10 +61,9 @@ private:
     bool writes;
   };
 
-  /// Whether something is done that is no access to an array.
-  bool doesMore() const { return opaque || !memory.empty(); }
   void addMemory(MemoryAccessOpInterface op);
-  bool touchesMemoryOf(const LoopEffects &other) const;
+  /// Whether what is done besides accesses to arrays must stay in its order.
+  bool conflictsOutsideOfArrays(const LoopEffects &other) const;
 
   mlir::Value step;
   llvm::MapVector<mlir::Value, llvm::SmallVector<Access>> arrays;

@@ -74,9 +74,8 @@ int64_t countSlices(tt::FuncOp kernel) {
   return most;
 }
 
-/// A kernel with a number of SIMD-groups, in slices if it has a module.
+/// A kernel with the SIMD-groups that are expected, in slices if it has a module.
 struct Candidate {
-  int warps = 0;
   Sliced sliced;
   ThreadChoice expected;
 };
@@ -95,7 +94,7 @@ struct TTSliceTilesPass : impl::TTSliceTilesBase<TTSliceTilesPass> {
     int warps = readAttr(ttm::TTMDialect::getNumWarpsAttrName());
     if ((isKnown && fits(known.getInt(), warps)) || hasTensorOperations(kernel))
       return;
-    Candidate best{warps, {}, evaluate(kernel, warps)};
+    Candidate best{{}, evaluate(kernel, warps)};
     if (fits(best.expected.mostRegisters, warps))
       return;
     best = weigh(kernel, best.expected);
@@ -103,8 +102,8 @@ struct TTSliceTilesPass : impl::TTSliceTilesBase<TTSliceTilesPass> {
     // others, and with some there are none.
     if (isChosen)
       best = chooseAgain(kernel, std::move(best));
-    if (best.warps != warps) {
-      setAttr(ttm::TTMDialect::getNumWarpsAttrName(), best.warps);
+    if (best.expected.warps != warps) {
+      setAttr(ttm::TTMDialect::getNumWarpsAttrName(), best.expected.warps);
       setAttr(ttm::TTMDialect::getNumStagesAttrName(), 1);
     }
     if (isChosen)
@@ -147,19 +146,19 @@ private:
       best = std::move(found);
     }
     if (double(best.registers) > kGain * double(whole.mostRegisters) && !slicesAll())
-      return {whole.warps, {}, whole};
+      return {{}, whole};
     ThreadChoice expected = evaluate(getKernel(*best.module), whole.warps);
-    return {whole.warps, std::move(best), expected};
+    return {std::move(best), expected};
   }
 
   /// The cheapest, by the model, of this candidate and those with other numbers of SIMD-groups.
   Candidate chooseAgain(tt::FuncOp kernel, Candidate best) {
     int most = static_cast<int>(Budget::of(getOperation()).getThreads() / kSimdWidth);
-    int first = best.warps;
+    int first = best.expected.warps;
     for (int warps = 1; warps <= std::min(32, most); warps *= 2) {
       if (warps == first)
         continue;
-      Candidate other{warps, {}, evaluate(kernel, warps)};
+      Candidate other{{}, evaluate(kernel, warps)};
       if (!fits(other.expected.mostRegisters, warps))
         other = weigh(kernel, other.expected);
       if (other.expected.cost < best.expected.cost)

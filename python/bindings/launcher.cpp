@@ -180,15 +180,13 @@ void Launcher::bind(nb::args args, nb::kwargs kwargs, std::vector<Bound> &bound,
     }
 }
 
-/// Whether an integer fits a type such as "i32" or "u8".
-/// What a kernel is told of an integer: whether it is a multiple of 16, as Triton has it, or of 8
-/// or
-/// 4. Rows of so many numbers of 2 or 4 bytes begin at multiples of 16 bytes, and 4 numbers of 2
-/// bytes are still read at once.
+/// What a kernel is told of an integer: that it is a multiple of 16, as Triton has it, or of 8 or
+/// of 4; 0 if of none. Rows of 8 numbers of 2 bytes, or of 4 of 4 bytes, begin at 16 bytes.
 static int8_t knownDivisor(uint64_t bits) {
   return (bits & 15) == 0 ? 16 : (bits & 7) == 0 ? 8 : (bits & 3) == 0 ? 4 : 0;
 }
 
+/// Whether an integer fits a type such as "i32" or "u8".
 static bool fitsInteger(const std::string &type, const Integer &integer) {
   unsigned width = static_cast<unsigned>(std::atoi(type.c_str() + 1));
   if (type[0] == 'u')

@@ -85,7 +85,8 @@ class Specialization:
     ) -> Specialization:
         """From what the native launcher found out about the arguments.
 
-        ``divisibility`` has the largest of DIVISORS for each parameter where it is known. ``gathered`` makes the values of the function's parameters from those of the launch.
+        ``divisibility`` has the largest of DIVISORS for each parameter where it is known. ``gathered`` makes the values
+        of the function's parameters from those of the launch.
         """
         leaves: dict[str, _Leaf] = {}
         for param, (kind, payload, _) in zip(params, arguments, strict=True):
@@ -280,8 +281,10 @@ def specialized(
             small = -(1 << 31) <= number < 1 << 31
             type_name = "i32" if small else "u64" if number >= 1 << 63 else "i64"
         is_integer = type_name[0] in "iu" and type_name != "u1"
-        divisors = [d for d in DIVISORS.values() if d >= least and number % d == 0]
-        return type_name, known_divisor(divisors[0]) if align and is_integer and divisors else ""
+        if not (align and is_integer):
+            return type_name, ""
+        divisors = (d for d in DIVISORS.values() if d >= least and number % d == 0)
+        return type_name, known_divisor(next(divisors, 0))
     if isinstance(value, float):
         return canonicalize_dtype(annotation or "fp32"), ""
     element = getattr(value, "dtype", value)

@@ -122,12 +122,7 @@ class Kinds(Mapping[str, tuple[Entry, ...]]):
             ):
                 what = f"has no configuration with counts in row {place} of {kind!r}"
                 raise _wrong(self._path, what)
-            (
-                config,
-                (threads, registers, threadgroup, half, tensor, *staged),
-                once,
-                step,
-            ) = row
+            config, (threads, registers, threadgroup, half, tensor, *staged), once, step = row
             entries.append(
                 Entry(
                     tuple(config),
@@ -205,12 +200,7 @@ def written_table(family: str, names: Sequence[str], table: Table) -> str:
         f"  {json.dumps(kind)}: [\n   " + ",\n   ".join(row(entry) for entry in entries) + "\n  ]"
         for kind, entries in table.items()
     )
-    head = {
-        "format": FORMAT,
-        "family": family,
-        "names": list(names),
-        "sums": list(Sums._fields),
-    }
+    head = {"format": FORMAT, "family": family, "names": list(names), "sums": list(Sums._fields)}
     return json.dumps(head)[:-1] + ',\n "kinds": {\n' + kinds + "\n }}\n"
 
 
