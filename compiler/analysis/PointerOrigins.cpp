@@ -9,10 +9,10 @@ AllocOp Origins::getAllocation() const {
 }
 
 const Origins &PointerOrigins::get(Value pointer) {
-  auto it = known.find(pointer);
-  if (it == known.end())
-    it = known.try_emplace(pointer, compute(pointer)).first;
-  return it->second;
+  std::unique_ptr<Origins> &found = known[pointer];
+  if (!found)
+    found = std::make_unique<Origins>(compute(pointer));
+  return *found;
 }
 
 /// Adds the values that flow into a result or a block argument of an operation with regions.

@@ -7,6 +7,8 @@
 
 #include "llvm/ADT/SetVector.h"
 
+#include <memory>
+
 namespace triton_metal::msl {
 
 /// The memory that a pointer may point into.
@@ -30,19 +32,19 @@ class PointerOrigins {
 public:
   explicit PointerOrigins(KernelOp kernel) : kernel(kernel) {}
 
-  /// The origins of a pointer or of addresses.
+  /// The origins of a pointer or of addresses. They stay where they are when others are asked for.
   const Origins &get(mlir::Value pointer);
 
   /// Whether two device pointers may point into the same memory. An argument overlaps itself, and
   /// those arguments that the launcher marks as overlapping.
   bool mayOverlap(const Origins &a, const Origins &b) const;
-  bool mayOverlap(mlir::Value a, mlir::Value b) { return mayOverlap(get(a), Origins(get(b))); }
+  bool mayOverlap(mlir::Value a, mlir::Value b) { return mayOverlap(get(a), get(b)); }
 
 private:
   Origins compute(mlir::Value pointer);
 
   KernelOp kernel;
-  llvm::DenseMap<mlir::Value, Origins> known;
+  llvm::DenseMap<mlir::Value, std::unique_ptr<Origins>> known;
 };
 
 /// What a kernel does to the device memory of one of its arguments.

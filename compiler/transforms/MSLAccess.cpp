@@ -47,7 +47,7 @@ static bool mayShareMemory(Value base, Value other, PointerOrigins &origins) {
     return false;
   if (!base || !other)
     return true;
-  const Origins first = origins.get(base), &second = origins.get(other);
+  const Origins &first = origins.get(base), &second = origins.get(other);
   if (getSpace(base) != AddressSpace::Threadgroup)
     return origins.mayOverlap(first, second);
   return first.allocations.empty() || second.allocations.empty() ||
