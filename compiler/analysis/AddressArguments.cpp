@@ -41,6 +41,9 @@ bool accesses(OpOperand &use) {
 } // namespace
 
 bool reachesAddressOrMask(Value value) {
+  auto argument = dyn_cast<BlockArgument>(value);
+  if (argument && tt::isPartOfDescriptor(argument))
+    return true;
   SmallVector<Value> open{value};
   llvm::SmallDenseSet<Value> seen{value};
   auto follow = [&](ValueRange values) {

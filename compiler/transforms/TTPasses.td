@@ -53,7 +53,8 @@ def TTRewriteDescriptors : Pass<"tt-rewrite-descriptors", "::mlir::ModuleOp"> {
     A descriptor becomes its base, sizes, strides, and two flags: whether elements outside of the tensor are NaN, and
     whether what is loaded is rounded to tf32. A block pointer becomes its base, sizes, strides and offsets. Control flow carries
     these parts, and a kernel's argument is replaced by one argument for each part. A launch promises that the base and
-    the strides of such an argument are multiples of 16 bytes, and that the last stride is 1.
+    the strides of such an argument are multiples of 16 bytes, and that the last stride is 1. Triton's front end passes
+    sizes and strides again, for the kernel's own use: with `tt.shape_follows`, the next arguments are these.
 
     What all elements of a block share goes to the scalar base. A dimension's mask compares the place in the block with
     two scalars, from which a later pass sees whether all elements are inside.

@@ -111,6 +111,37 @@ SmallVector<PartType> Rewriter::partsOf(Type type) {
   return parts;
 }
 
+/// Whether the arguments behind a descriptor are its sizes and strides.
+bool hasShapeBehind(tt::FuncOp function, unsigned index) {
+  auto flag = function.getArgAttrOfType<BoolAttr>(index, tt::shapeFollowsAttrName);
+  return flag && flag.getValue();
+}
+
+/// The types of a descriptor's sizes and strides.
+SmallVector<Type> getShapeTypes(tt::TensorDescType desc) {
+  SmallVector<Type> types(desc.getRank(), IntegerType::get(desc.getContext(), 32));
+  types.append(desc.getRank(), IntegerType::get(desc.getContext(), 64));
+  return types;
+}
+
+LogicalResult verifyShapesBehind(tt::FuncOp function) {
+  ArrayRef<Type> types = function.getArgumentTypes();
+  for (auto [index, type] : llvm::enumerate(types)) {
+    if (!hasShapeBehind(function, unsigned(index)))
+      continue;
+    auto desc = dyn_cast<tt::TensorDescType>(type);
+    if (!desc)
+      return function.emitError() << "argument " << index << " has " << tt::shapeFollowsAttrName
+                                  << " and is no tensor descriptor";
+    SmallVector<Type> wanted = getShapeTypes(desc);
+    if (types.drop_front(index + 1).take_front(wanted.size()) != ArrayRef<Type>(wanted))
+      return function.emitError() << "argument " << index << " has " << tt::shapeFollowsAttrName
+                                  << ", so " << desc.getRank() << " sizes (i32) and "
+                                  << desc.getRank() << " strides (i64) must follow it";
+  }
+  return success();
+}
+
 /// The last dimension of a descriptor that a launch passes is contiguous. The launch may know more.
 void Rewriter::enter(tt::FuncOp function) {
   builder.setInsertionPointToStart(&function.getBody().front());
@@ -128,6 +159,16 @@ void Rewriter::enter(tt::FuncOp function) {
       parts[part] = arith::ConstantOp::create(builder, unnamed(argument.getLoc()), value);
     };
     size_t lastStride = 2 * desc.getRank();
+    // What is passed twice is one value, of which both places may know something.
+    if (hasShapeBehind(function, unsigned(index)))
+      for (auto [part, known] : llvm::enumerate(ArrayRef(partsOf(type)).slice(1, lastStride))) {
+        unsigned behind = unsigned(index + 1 + part);
+        parts[1 + part] = entry.getArgument(place + unsigned(part));
+        auto divisor = function.getArgAttrOfType<IntegerAttr>(behind, "tt.divisibility");
+        if (known.divisibility > (divisor ? divisor.getInt() : 1))
+          function.setArgAttr(behind, "tt.divisibility",
+                              builder.getI32IntegerAttr(known.divisibility));
+      }
     known(lastStride, builder.getI64IntegerAttr(1));
     size_t part = lastStride;
     for (StringRef name : {tt::padsWithNanAttrName, tt::roundsToTF32AttrName}) {
@@ -333,7 +374,7 @@ LogicalResult Rewriter::rewrite(Operation *op) {
     tt::AtomicRMWOp::create(builder, loc, desc.getTileType(),
                             updateOf(reduce.getKind(), desc.getBlockType().getElementType()),
                             at.pointers, reshape(reduce.getSrc(), desc.getTileType()), at.mask,
-                            tt::MemSemantic::RELEASE, tt::MemSyncScope::GPU);
+                            tt::MemSemantic::ACQUIRE_RELEASE, tt::MemSyncScope::GPU);
     eraseLater(op);
   } else if (auto gather = dyn_cast<tt::DescriptorGatherOp>(op)) {
     BlockAddresses at = rowsOf(gather, gather.getType());
@@ -370,7 +411,9 @@ struct TTRewriteDescriptorsPass : impl::TTRewriteDescriptorsBase<TTRewriteDescri
           return signalPassFailure();
         }
       Rewriter rewriter(&getContext());
-      if (!function.isExternal() && failed(rewriter.run(function, {"tt.memory"})))
+      if (function.isExternal())
+        continue;
+      if (failed(verifyShapesBehind(function)) || failed(rewriter.run(function, {"tt.memory"})))
         return signalPassFailure();
     }
     // Accesses with the same offsets share their addresses and masks.

@@ -500,8 +500,9 @@ std::vector<Sharing> findSharing(const std::vector<const ArrayInfo *> &arrays) {
         result.resize(arrays.size());
       Sharing &mine = result[i], &other = result[j];
       const ArrayInfo &a = *arrays[i], &b = *arrays[j];
-      if (mine.sameAs < 0 && a.data && a.data == b.data && a.dtype == b.dtype &&
-          a.writable == b.writable && j <= INT8_MAX)
+      // Checks for bounds are made against the length of one.
+      if (mine.sameAs < 0 && a.data && a.data == b.data && a.low == b.low && a.bytes == b.bytes &&
+          a.dtype == b.dtype && a.writable == b.writable && j <= INT8_MAX)
         mine.sameAs = static_cast<int8_t>(j);
       if (!other.number)
         other.number = mine.number ? mine.number : ++last;

@@ -15,6 +15,7 @@ from .functions import KernelFunction, Param
 from .language.blocks import (
     PADS_WITH_NAN,
     ROUNDS_TO_TF32,
+    SHAPE_FOLLOWS,
     descriptor_parts,
     encode,
     read_layout,
@@ -142,7 +143,7 @@ def in_kernel(value: Any, structure: Structure, is_const: bool) -> Any:
     base, shape, strides, layout = value
     block, padding, rounds = read_layout(layout)
     kind = dtype.descriptor(base.type.element_ty, block, is_const)
-    known = {PADS_WITH_NAN: padding == "nan", ROUNDS_TO_TF32: rounds}
+    known = {PADS_WITH_NAN: padding == "nan", ROUNDS_TO_TF32: rounds, SHAPE_FOLLOWS: True}
     return tensor_descriptor(RuntimeLeaf(kind, known), shape, strides)
 
 

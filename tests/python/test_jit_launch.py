@@ -293,6 +293,15 @@ def test_bounds():
     assert (out == x + y).all()
 
 
+def test_bounds_of_arrays_that_begin_at_one_place():
+    x, out = np.arange(100, dtype=np.float32), np.zeros(100, np.float32)
+    with triton.launch_options(check="bounds"):
+        for first, second in ((x[:50], x), (x, x[:50])):
+            with pytest.raises(triton.DeviceError, match="'x'" if first.size == 50 else "'y'"):
+                add[(1,)](first, second, out, 100, BLOCK=128)
+            add[(1,)](first, second, out[:50], 50, BLOCK=128)
+
+
 def test_bounds_of_torch():
     torch = pytest.importorskip("torch")
     x = torch.zeros(200)[:100]

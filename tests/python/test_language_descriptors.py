@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from typing import Any
 
 import numpy as np
@@ -400,6 +401,84 @@ def test_padding_and_rounding_of_host_descriptors() -> None:
     rounded = ((bits + 0xFFF + (bits >> 13 & 1)) & np.uint32(0xFFFFE000)).view(np.float32)
     wanted = np.where(np.isfinite(x), rounded, x)
     np.testing.assert_array_equal(out, [*wanted, 0, 0])
+
+
+@triton.jit
+def load_both(a, b, out, BM: tl.constexpr, BN: tl.constexpr):
+    at = tl.arange(0, BM)[:, None] * BN + tl.arange(0, BN)[None, :]
+    tl.store(out + at, a.load([0, 0]))
+    tl.store(out + BM * BN + at, b.load([0, 0]))
+
+
+def test_descriptors_of_one_array_are_their_own() -> None:
+    memory = np.arange(1, 257, dtype=np.float32) * np.float32(1 + 2**-20)
+    square, flat = memory.reshape(16, 16), memory.reshape(8, 32)
+    pairs = [(square, square[:2]), (square[:, :8], square), (square, flat), (square, square.copy())]
+    kinds: list[dict[str, Any]] = [{}, {"padding": "nan"}, {"round_f32_to_tf32": True}]
+    for (x, y), first, second in itertools.product(pairs, kinds, kinds):
+        out = np.zeros((2, 4, 64), np.float32)
+        load_both[(1,)](
+            *(
+                TensorDescriptor(v, list(v.shape), [s // 4 for s in v.strides], [4, 64], **kind)
+                for v, kind in ((x, first), (y, second))
+            ),
+            out,
+            BM=4,
+            BN=64,
+        )
+        for v, kind, got in ((x, first, out[0]), (y, second, out[1])):
+            if "round_f32_to_tf32" in kind:
+                bits = np.ascontiguousarray(v).view(np.uint32)
+                v = (bits + 0xFFF + (bits >> 13 & 1) & np.uint32(0xFFFFE000)).view(np.float32)
+            other = np.nan if "padding" in kind else 0
+            np.testing.assert_array_equal(got, window(v, (0, 0), (4, 64), other))
+
+
+@triton.jit
+def both_updates(x, n, BLOCK: tl.constexpr):
+    d = tl.make_tensor_descriptor(x, [n], [1], [BLOCK])
+    d.atomic_and([0], tl.zeros([BLOCK], tl.int32))
+    d.atomic_max([5], tl.arange(0, BLOCK))
+
+
+@pytest.mark.parametrize("num_warps", [1, 4, 8])
+def test_updates_of_different_kinds_come_in_their_order(num_warps: int) -> None:
+    x = np.full(264, 700, np.int32)
+    wanted = x.copy()
+    wanted[:256] = 0
+    wanted[5:261] = np.maximum(wanted[5:261], np.arange(256))
+    both_updates[(1,)](x, 264, BLOCK=256, num_warps=num_warps)
+    np.testing.assert_array_equal(x, wanted)
+
+
+@triton.jit
+def product_of_host_descriptors(A, B, C, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
+    m, n = tl.program_id(0) * BM, tl.program_id(1) * BN
+    acc = tl.zeros((BM, BN), tl.float32)
+    for k in range(0, K, BK):
+        acc = tl.dot(A.load([m, k]), B.load([n, k]).T, acc)
+    C.store([m, n], acc)
+
+
+def test_a_launch_knows_the_sizes_of_host_descriptors() -> None:
+    a = RNG.integers(-3, 4, (40, 48)).astype(np.float16)
+    b = RNG.integers(-3, 4, (72, 48)).astype(np.float16)
+    c = np.full((40, 72), np.nan, np.float32)
+    kernel = product_of_host_descriptors[(2, 2)](
+        TensorDescriptor.from_tensor(a, [32, 32]),
+        TensorDescriptor.from_tensor(b, [64, 32]),
+        TensorDescriptor.from_tensor(c, [32, 64]),
+        48,
+        32,
+        64,
+        32,
+    )
+    np.testing.assert_array_equal(c, a.astype(np.float32) @ b.astype(np.float32).T)
+    # Rows of 48 numbers end between two vectors: none is loaded number by number. What is passed twice is read once.
+    text = kernel.asm["metal"]
+    assert "A_size" not in text
+    assert "_shape_1" in text
+    assert not re.search(r"\? \w+\[", text)
 
 
 def test_a_grid_function_sees_the_descriptor() -> None:

@@ -46,6 +46,13 @@ inline constexpr llvm::StringLiteral testedDivisibilityAttrName = "tt.tested_div
 inline constexpr llvm::StringLiteral padsWithNanAttrName = "tt.pads_with_nan";
 inline constexpr llvm::StringLiteral roundsToTF32AttrName = "tt.rounds_to_tf32";
 
+/// An attribute of an argument that is a tensor descriptor: the next arguments are its sizes and
+/// then its strides, as Triton's front end passes them for the kernel's own use.
+inline constexpr llvm::StringLiteral shapeFollowsAttrName = "tt.shape_follows";
+
+/// Whether the argument is such a descriptor, or one of the arguments that follow it.
+bool isPartOfDescriptor(mlir::BlockArgument argument);
+
 /// What a pointer, or a tensor of pointers, points to: f32 or tensor<4xf32>; null for other types.
 mlir::Type getPointeeTypeOf(mlir::Type ptrLike);
 

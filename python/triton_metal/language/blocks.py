@@ -25,6 +25,8 @@ from .building import (
 #: What a launch knows of a descriptor and the compiler does not: attributes of an argument.
 PADS_WITH_NAN = "tt.pads_with_nan"
 ROUNDS_TO_TF32 = "tt.rounds_to_tf32"
+#: The next arguments are its sizes and strides.
+SHAPE_FOLLOWS = "tt.shape_follows"
 
 
 def encode(*parts: Any) -> str:

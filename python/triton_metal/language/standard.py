@@ -379,6 +379,8 @@ def _sort(x, k: core.constexpr, dim: core.constexpr, descending: core.constexpr)
     core.static_assert(axis == len(x.shape) - 1, "only the last dimension can be sorted")
     size: core.constexpr = x.shape[axis]
     core.static_assert(k >= 1 and k <= size and k & (k - 1) == 0, "k must be a power of two")
+    if size == 1:
+        return x
     if k == 1:
         return max(x, axis, keep_dims=True) if descending else min(x, axis, keep_dims=True)
     cube = core.reshape(x, _in_halves(x.numel))

@@ -121,3 +121,17 @@ tt.func public @other(%x: !tt.ptr<f32>, %n: i64, %i: i32) {
   %a = tt.ptr_to_int %p : !tt.ptr<tensor<8xf32>> -> i64
   tt.return
 }
+
+// -----
+
+// expected-error @+1 {{argument 0 has tt.shape_follows, so 2 sizes (i32) and 2 strides (i64) must follow it}}
+tt.func public @shape(%d: !tt.tensordesc<8x16xf32> {tt.shape_follows = true}, %m: i32, %n: i32, %s: i64) {
+  tt.return
+}
+
+// -----
+
+// expected-error @+1 {{argument 0 has tt.shape_follows and is no tensor descriptor}}
+tt.func public @no_descriptor(%m: i32 {tt.shape_follows = true}, %d: !tt.tensordesc<8x16xf32>) {
+  tt.return
+}

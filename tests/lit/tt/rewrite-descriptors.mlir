@@ -45,6 +45,22 @@ tt.func public @argument(%d: !tt.tensordesc<tensor<1x16xf16>> {tt.memory = 1 : i
 
 // -----
 
+// What is passed again for the kernel's own use is the descriptor's: both places know something of it.
+// CHECK-LABEL: tt.func public @shape_follows(
+// CHECK-SAME: %[[M:[^:]*]]: i32, %[[N:[^:]*]]: i32 {tt.divisibility = 16 : i32}, %[[S:[^:]*]]: i64 {tt.divisibility = 8 : i32}, %{{[^:]*}}: i64, %[[I:[^:]*]]: i32, %{{[^:]*}}: !tt.ptr<f16>)
+// CHECK-DAG: arith.subi %[[M]], %[[I]]
+// CHECK-DAG: arith.subi %[[N]], %[[I]]
+// CHECK-DAG: arith.muli %{{.*}}, %[[S]] : i64
+// CHECK: tt.load
+tt.func public @shape_follows(%d: !tt.tensordesc<8x16xf16> {tt.shape_follows = true, tt.divisibility = 16 : i32}, %m: i32, %n: i32 {tt.divisibility = 16 : i32}, %s: i64 {tt.divisibility = 2 : i32}, %one: i64, %i: i32, %y: !tt.ptr<f16>) {
+  %v = tt.descriptor_load %d[%i, %i] : !tt.tensordesc<8x16xf16> -> tensor<8x16xf16>
+  %t = tt.splat %y : !tt.ptr<f16> -> tensor<8x16x!tt.ptr<f16>>
+  tt.store %t, %v : tensor<8x16x!tt.ptr<f16>>
+  tt.return
+}
+
+// -----
+
 // A loop carries a block pointer's offsets; what does not change leaves the loop.
 // CHECK-LABEL: tt.func public @loop(
 // CHECK: scf.for {{.*}} iter_args(%[[OFFSET:.*]] = %{{.*}}) -> (i64)
@@ -72,7 +88,7 @@ tt.func public @loop(%x: !tt.ptr<f32>, %m: i64, %n: i64, %sm: i64, %i: i32) {
 // CHECK-SAME: %[[X:[^:]*]]: !tt.ptr<i32>, %[[Y:[^:]*]]: !tt.ptr<i32>
 // CHECK: %[[CHOSEN:.*]] = arith.select %{{.*}}, %[[X]], %[[Y]] : !tt.ptr<i32>
 // CHECK: scf.while
-// CHECK: tt.atomic_rmw umax, release, gpu
+// CHECK: tt.atomic_rmw umax, acq_rel, gpu
 // CHECK-NOT: tensordesc
 tt.func public @control(%x: !tt.ptr<i32>, %y: !tt.ptr<i32>, %n: i32, %c: i1) {
   %c0 = arith.constant 0 : i32
