@@ -32,9 +32,12 @@ TileDims::TileDims(tt::FuncOp kernel) {
   kernel.getBody().walk([&](Operation *op) { visit(op); });
   classes.compress();
   pinned.resize(classes.getNumClasses());
+  summed.resize(classes.getNumClasses());
   members.resize(classes.getNumClasses());
   for (unsigned index : pins)
     pinned.set(classes[index]);
+  for (unsigned index : sums)
+    summed.set(classes[index]);
   for (auto [index, place] : llvm::enumerate(all)) {
     unsigned id = classes[index];
     // The dimensions of a tile are different rows, even where they are of one size.
@@ -187,9 +190,8 @@ void TileDims::visit(Operation *op) {
         }
         link(dot.getA(), row, dot.getD(), row);
         link(dot.getB(), column, dot.getD(), column);
-        // The sum runs along these.
-        pin(dot.getA(), column);
-        pin(dot.getB(), row);
+        link(dot.getA(), column, dot.getB(), row);
+        sum(dot.getA(), column);
       })
       .Case<tt::ReduceOp, tt::ScanOp>([&](auto combine) {
         Value tile = combine.getSrcs().front();

@@ -18,7 +18,8 @@ struct TileDim {
 /// Which dimensions of a kernel's tiles run along each other: the rows of a product, say, are those
 /// of its first operand, of the accumulator, of the pointers and masks of both. Dimensions in one
 /// class have one size. A class is free if each place along it is computed by itself: no operation
-/// combines or moves elements along it.
+/// combines or moves elements along it. It is summed if matrix products alone do, which add up what
+/// their operands have along it.
 class TileDims {
 public:
   explicit TileDims(tt::FuncOp kernel);
@@ -26,7 +27,8 @@ public:
   unsigned getNumClasses() const { return members.size(); }
   llvm::ArrayRef<TileDim> getMembers(unsigned id) const { return members[id]; }
   int64_t getSize(unsigned id) const;
-  bool isFree(unsigned id) const { return !pinned.test(id); }
+  bool isFree(unsigned id) const { return !pinned.test(id) && !summed.test(id); }
+  bool isSummed(unsigned id) const { return !pinned.test(id) && summed.test(id); }
 
 private:
   void number(mlir::Value value);
@@ -37,12 +39,13 @@ private:
   void linkAll(mlir::ValueRange a, mlir::ValueRange b);
   void pin(mlir::Value value, unsigned dim) { pins.push_back(first.lookup(value) + dim); }
   void pinAll(mlir::Value value);
+  void sum(mlir::Value value, unsigned dim) { sums.push_back(first.lookup(value) + dim); }
 
   llvm::DenseMap<mlir::Value, unsigned> first;
   llvm::SmallVector<TileDim> all;
   llvm::IntEqClasses classes;
-  llvm::SmallVector<unsigned> pins;
-  llvm::BitVector pinned;
+  llvm::SmallVector<unsigned> pins, sums;
+  llvm::BitVector pinned, summed;
   llvm::SmallVector<llvm::SmallVector<TileDim>> members;
 };
 

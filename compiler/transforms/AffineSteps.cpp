@@ -63,6 +63,66 @@ Affine AffineSteps::last() {
   return result;
 }
 
+std::optional<AffineSteps::Part> AffineSteps::getPart(Value value) {
+  Operation *op = value.getDefiningOp();
+  APInt number, start;
+  // No index is negative.
+  if (!isa_and_present<arith::ShRUIOp, arith::AndIOp>(op) ||
+      op->getOperand(0) != loop.getInductionVar() ||
+      !matchPattern(op->getOperand(1), m_ConstantInt(&number)) ||
+      !matchPattern(loop.getLowerBound(), m_ConstantInt(&start)) || start.isNegative())
+    return std::nullopt;
+  if (isa<arith::ShRUIOp>(op))
+    return number.ult(31) ? std::optional(Part{false, unsigned(number.getZExtValue())})
+                          : std::nullopt;
+  return number.isMask() && number.isNonNegative()
+             ? std::optional(Part{true, number.getActiveBits()})
+             : std::nullopt;
+}
+
+bool AffineSteps::joinParts(Affine &sum) {
+  std::optional<unsigned> bits;
+  int64_t lows = 0, others = 0;
+  for (auto [scalar, factor] : sum.terms)
+    if (std::optional<Part> part = getPart(scalar)) {
+      if (bits && *bits != part->bits)
+        return false;
+      bits = part->bits;
+      (part->isLow ? lows : others) += factor;
+    }
+  if (!bits)
+    return true;
+  if (others != lows << *bits)
+    return false;
+  llvm::erase_if(sum.terms, [&](auto &term) { return getPart(term.first).has_value(); });
+  sum.perIndex += lows;
+  return true;
+}
+
+std::optional<Affine> AffineSteps::getEnd(const Affine &sum, bool isLeast) {
+  Affine end = sum, most = last();
+  end.terms.clear();
+  for (auto [scalar, factor] : sum.terms) {
+    std::optional<Part> part = getPart(scalar);
+    if (!part) {
+      end.terms.push_back({scalar, factor});
+    } else if (part->isLow) {
+      int64_t range = factor * ((int64_t(1) << part->bits) - 1);
+      end.low += std::min<int64_t>(range, 0);
+      end.high += std::max<int64_t>(range, 0);
+    } else if ((factor > 0) != isLeast) {
+      // The other bits of the last index are a part of it at most; those of the first are 0 at
+      // least.
+      int64_t divisor = int64_t(1) << part->bits;
+      if (factor % divisor != 0)
+        return std::nullopt;
+      end.add(most, factor / divisor);
+    }
+  }
+  end = end.at((end.perIndex < 0) == isLeast ? most : first());
+  return end.isSmall() ? std::optional(end) : std::nullopt;
+}
+
 std::optional<Affine> AffineSteps::getCarried(BlockArgument argument, unsigned depth) {
   // What grows by a constant in each step is its first value and a multiple of the index.
   unsigned number = argument.getArgNumber() - 1;
@@ -101,6 +161,8 @@ std::optional<Affine> AffineSteps::get(Value value, unsigned depth) {
     result = Affine::of(value);
   else if (!op)
     return std::nullopt;
+  else if (getPart(value))
+    result = Affine::of(value);
   else if (onlyMoves(op))
     result = get(op->getOperand(0), depth + 1);
   else if (auto splat = dyn_cast<tt::SplatOp>(op))

@@ -31,12 +31,24 @@ public:
   AffineSteps(mlir::scf::ForOp loop, int64_t step) : loop(loop), step(step) {}
 
   /// A scalar or a tile of the loop's body, or from before the loop; nothing if it is not affine.
+  /// The low bits of the index, and its other bits, may be terms of it.
   std::optional<Affine> get(mlir::Value value) { return get(value, 0); }
+  /// Makes multiples of the index of multiples of its parts. Returns whether no part is left.
+  bool joinParts(Affine &sum);
+  /// A number that is not above (below) the sum in any step, without the index and its parts.
+  /// Nothing if none is known.
+  std::optional<Affine> getEnd(const Affine &sum, bool isLeast);
   /// The first index; the index that no step exceeds.
   Affine first();
   Affine last();
 
 private:
+  /// The low bits of the index, or its other bits, shifted down by as many.
+  struct Part {
+    bool isLow = false;
+    unsigned bits = 0;
+  };
+  std::optional<Part> getPart(mlir::Value value);
   std::optional<Affine> get(mlir::Value value, unsigned depth);
   std::optional<Affine> getCarried(mlir::BlockArgument argument, unsigned depth);
 

@@ -155,7 +155,7 @@ struct MSLUnrollHintsPass : impl::MSLUnrollHintsBase<MSLUnrollHintsPass> {
   void runOnOperation() override {
     bool rolled = TargetAttr::get(getOperation()).has(Feature::RolledLoops);
     getOperation().walk([&](UnrollOp op) { op.setPragma(isToBeUnrolled(op, rolled)); });
-    bool lacksRegisters = getOperation()->hasAttr(ttm::TTMDialect::getSlicesAttrName());
+    bool lacksRegisters = getOperation()->hasAttr(ttm::TTMDialect::getLacksRegistersAttrName());
     for (auto kernel : getOperation().getOps<KernelOp>()) {
       rollLargeKernel(kernel);
       if (lacksRegisters)

@@ -30,7 +30,8 @@ struct TTChooseThreadsPass : impl::TTChooseThreadsBase<TTChooseThreadsPass> {
         stages = choice.stages;
         module->setAttr(ttm::TTMDialect::getChoiceAttrName(),
                         builder.getStringAttr(choice.describe()));
-        module->setAttr(kMostRegistersAttr, builder.getI64IntegerAttr(choice.mostRegisters));
+        if (choice.operandBytes <= Budget::of(module).getDotBytes())
+          module->setAttr(kMostRegistersAttr, builder.getI64IntegerAttr(choice.mostRegisters));
       }
     }
     module->setAttr(ttm::TTMDialect::getNumWarpsAttrName(),

@@ -92,7 +92,7 @@ class DotLowering {
 public:
   explicit DotLowering(tt::FuncOp func)
       : func(func), budget(Budget::of(func)),
-        isSliced(func->getParentOp()->hasAttr(TTMDialect::getSlicesAttrName())) {}
+        lacksRegisters(func->getParentOp()->hasAttr(TTMDialect::getLacksRegistersAttrName())) {}
 
   LogicalResult run() {
     SmallVector<tt::DotOp> dots;
@@ -113,9 +113,9 @@ private:
   /// About the bytes of all operands of a block's dots.
   static int64_t getBlockBytes(ArrayRef<tt::DotOp> dots, Block *block);
   /// Whether the operands of dots may take `more` bytes for `less`: a core then holds enough
-  /// threads. Where tiles are sliced, registers are what limits them.
+  /// threads. Where registers are lacking, they are what limits them.
   bool mayTake(int64_t more, int64_t less) {
-    int64_t enough = isSliced ? Budget::kFullThreads : Budget::kEnoughThreads;
+    int64_t enough = lacksRegisters ? Budget::kFullThreads : Budget::kEnoughThreads;
     return Budget::mayTake(more, less, kSimdWidth * int64_t(getNumSimdgroups(func)), enough);
   }
   FailureOr<Type> operandElement(tt::DotOp dot);
@@ -139,7 +139,7 @@ private:
 
   tt::FuncOp func;
   Budget budget;
-  bool isSliced;
+  bool lacksRegisters;
   /// Of the dot that is lowered.
   const msl::MatrixInstruction *instruction = nullptr;
   /// All operands of each block fit into threadgroup memory at once.

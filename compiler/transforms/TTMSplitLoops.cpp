@@ -147,7 +147,7 @@ std::optional<Comparison> LoopSplit::compare(arith::CmpIOp op) {
   // `low` is what is least: the least of b less the greatest of a.
   if (predicate == Predicate::sle || predicate == Predicate::sge)
     ++margin.low;
-  if (!margin.isSmall())
+  if (!affine.joinParts(margin) || !margin.isSmall())
     return std::nullopt;
   bool endsEarly = margin.perIndex < 0;
   if (endsEarly && !llvm::isPowerOf2_64(-margin.perIndex))
@@ -158,10 +158,11 @@ std::optional<Comparison> LoopSplit::compare(arith::CmpIOp op) {
       llvm::none_of(margin.terms, [](auto &term) { return varies(term.first); }))
     return std::nullopt;
   // The greatest of a is below the least of b, so only the other ends may be out of range.
-  Affine first = affine.first(), last = affine.last();
-  Affine least = a->at(a->perIndex < 0 ? last : first);
-  Affine greatest = b->at(b->perIndex > 0 ? last : first);
-  return Comparison{margin, least, greatest};
+  std::optional<Affine> least = affine.getEnd(*a, /*isLeast=*/true);
+  std::optional<Affine> greatest = affine.getEnd(*b, /*isLeast=*/false);
+  if (!least || !greatest)
+    return std::nullopt;
+  return Comparison{margin, *least, *greatest};
 }
 
 /// Whether the least (greatest) of what the numbers can be fits into 32 bits.

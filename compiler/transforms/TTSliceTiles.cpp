@@ -59,19 +59,29 @@ struct Sliced {
 int64_t countSlices(tt::FuncOp kernel) {
   SmallVector<scf::ForOp> loops;
   kernel.walk([&](scf::ForOp loop) {
-    if (getSlices(loop))
+    if (getSlices(loop) || getStepSlices(loop) > 1)
       loops.push_back(loop);
   });
   int64_t most = 1;
   for (scf::ForOp loop : loops) {
     int64_t slices = 1;
     for (; loop; loop = loop->getParentOfType<scf::ForOp>())
-      slices *= std::max<int64_t>(getSlices(loop), 1);
+      slices *= std::max<int64_t>(getSlices(loop), 1) * getStepSlices(loop);
     most = std::max(most, slices);
   }
-  for (scf::ForOp loop : loops)
+  for (scf::ForOp loop : loops) {
     loop->removeAttr(kSlicesAttr);
+    loop->removeAttr(kStepSlicesAttr);
+  }
   return most;
+}
+
+/// Whether a tile is a part of a slice already.
+bool isInSlices(Value tile) {
+  for (Operation *op = tile.getParentRegion()->getParentOp(); op; op = op->getParentOp())
+    if (auto loop = dyn_cast<scf::ForOp>(op); loop && (getSlices(loop) || getStepSlices(loop) > 1))
+      return true;
+  return false;
 }
 
 /// A kernel with the SIMD-groups that are expected, in slices if it has a module.
@@ -95,7 +105,7 @@ struct TTSliceTilesPass : impl::TTSliceTilesBase<TTSliceTilesPass> {
     if ((isKnown && fits(known.getInt(), warps)) || hasTensorOperations(kernel))
       return;
     Candidate best{{}, evaluate(kernel, warps)};
-    if (fits(best.expected.mostRegisters, warps))
+    if (fits(best.expected))
       return;
     best = weigh(kernel, best.expected);
     // The choice did not know of slices. They cost more with some numbers of SIMD-groups than with
@@ -115,6 +125,12 @@ struct TTSliceTilesPass : impl::TTSliceTilesBase<TTSliceTilesPass> {
 
 private:
   void replace(tt::FuncOp kernel, tt::FuncOp sliced) {
+    auto isOverSlices = [](scf::ForOp loop) {
+      return getSlices(loop) ? WalkResult::interrupt() : WalkResult::advance();
+    };
+    if (sliced.walk(isOverSlices).wasInterrupted())
+      getOperation()->setAttr(ttm::TTMDialect::getLacksRegistersAttrName(),
+                              UnitAttr::get(&getContext()));
     setAttr(ttm::TTMDialect::getSlicesAttrName(), static_cast<int>(countSlices(sliced)));
     // No register is left for what a second stage loads.
     setAttr(ttm::TTMDialect::getNumStagesAttrName(), 1);
@@ -131,14 +147,92 @@ private:
                     getRegisterLimit(kSimdWidth * warps));
   }
   bool fits(int64_t registers, int warps) { return registers <= getLimit(warps) && !slicesAll(); }
+  int64_t getDotBytes() { return Budget::of(getOperation()).getDotBytes(); }
+  /// Whether the operands of each product can be staged at once.
+  bool fitsMemory(const ThreadChoice &expected) { return expected.operandBytes <= getDotBytes(); }
+  bool fits(const ThreadChoice &expected) {
+    return fits(expected.mostRegisters, expected.warps) && fitsMemory(expected);
+  }
 
-  /// The kernel with the SIMD-groups of `whole`, which lacks registers: in slices, if these take
-  /// enough of them away.
+  /// The kernel with the SIMD-groups of `whole`, which lacks registers or threadgroup memory: in
+  /// slices, if these take enough away.
   Candidate weigh(tt::FuncOp kernel, const ThreadChoice &whole) {
     aim = int64_t(kAim * double(getLimit(whole.warps)));
     tried = whole.warps;
-    Sliced best{getOperation().clone(), whole.wantedRegisters};
-    spreadLeaves(getKernel(*best.module));
+    Sliced start{getOperation().clone(), whole.wantedRegisters};
+    spreadLeaves(getKernel(*start.module));
+    if (slicesAll())
+      return sliceRows(std::move(start), whole);
+    Candidate best{{}, whole};
+    auto take = [&](Candidate candidate) {
+      if (candidate.sliced.module && (!best.sliced.module || lacksLess(candidate, best)))
+        best = std::move(candidate);
+    };
+    for (int64_t most = 2; most <= kMostParts && !fits(best.expected); most *= 2) {
+      Candidate sums = sliceSums(start, whole, most);
+      if (!sums.sliced.module)
+        break;
+      if (!fits(sums.expected))
+        take(sliceRows(Sliced{OwningOpRef<ModuleOp>(sums.sliced.module->clone()),
+                              sums.expected.wantedRegisters},
+                       sums.expected));
+      take(std::move(sums));
+    }
+    take(sliceRows(std::move(start), whole));
+    // Operands that do not fit are staged in parts: slices of rows may cost more than that.
+    return lacksLess({{}, whole}, best) ? Candidate{{}, whole} : std::move(best);
+  }
+
+  /// Memory for operands that are staged at once comes first, then registers, and then the cost.
+  bool lacksLess(const Candidate &a, const Candidate &b) {
+    auto getLack = [&](const ThreadChoice &expected) {
+      int64_t registers = expected.mostRegisters - getLimit(expected.warps);
+      return std::tuple(!fitsMemory(expected), std::max<int64_t>(registers, 0), expected.cost);
+    };
+    return getLack(a.expected) < getLack(b.expected);
+  }
+
+  /// Memory for operands that are staged at once comes first, and then the cost.
+  bool isBetter(const Candidate &a, const Candidate &b) {
+    return std::pair(!fitsMemory(a.expected), a.expected.cost) <
+           std::pair(!fitsMemory(b.expected), b.expected.cost);
+  }
+
+  /// The kernel with the steps of its products along K in slices: as few as let a thread have all
+  /// of its registers and threadgroup memory hold the operands, or `most`. No module where that
+  /// takes nothing away.
+  Candidate sliceSums(Sliced &kernel, const ThreadChoice &whole, int64_t most) {
+    Candidate best{{}, whole};
+    auto isLess = [&](const ThreadChoice &a, const ThreadChoice &b) {
+      return std::pair(std::max(a.operandBytes, getDotBytes()), a.wantedRegisters) <
+             std::pair(std::max(b.operandBytes, getDotBytes()), b.wantedRegisters);
+    };
+    for (int round = 0; round < kRounds && !fits(best.expected); ++round) {
+      Sliced &from = best.sliced.module ? best.sliced : kernel;
+      TileDims dims(getKernel(*from.module));
+      Candidate found{{}, best.expected};
+      for (unsigned id = 0; id < dims.getNumClasses(); ++id) {
+        if (!dims.isSummed(id) || isInSlices(dims.getMembers(id).front().tile))
+          continue;
+        int64_t longest = std::min(most, dims.getSize(id) / kLeastRows);
+        for (int64_t parts = 2; parts <= longest && !fits(found.expected); parts *= 2) {
+          Sliced trial{from.module->clone()};
+          tt::FuncOp sliced = getKernel(*trial.module);
+          if (!slice(sliced, id, parts))
+            break;
+          if (ThreadChoice expected = evaluate(sliced, tried); isLess(expected, found.expected))
+            found = {std::move(trial), expected};
+        }
+      }
+      if (!found.sliced.module)
+        break;
+      best = std::move(found);
+    }
+    return best;
+  }
+
+  /// The kernel with its rows in slices, if these take enough away.
+  Candidate sliceRows(Sliced best, const ThreadChoice &whole) {
     for (int round = 0; round < kRounds && (best.registers > aim || slicesAll()); ++round) {
       Sliced found = slicesAll() ? sliceAny(best) : sliceOnce(best);
       if (!found.module)
@@ -159,9 +253,9 @@ private:
       if (warps == first)
         continue;
       Candidate other{{}, evaluate(kernel, warps)};
-      if (!fits(other.expected.mostRegisters, warps))
+      if (!fits(other.expected))
         other = weigh(kernel, other.expected);
-      if (other.expected.cost < best.expected.cost)
+      if (isBetter(other, best))
         best = std::move(other);
     }
     return best;
@@ -234,7 +328,7 @@ private:
   Sliced sliceAny(Sliced &kernel) {
     TileDims dims(getKernel(*kernel.module));
     for (unsigned id = 0; id < dims.getNumClasses(); ++id)
-      if (dims.isFree(id) && dims.getSize(id) > 1)
+      if ((dims.isFree(id) || dims.isSummed(id)) && dims.getSize(id) > 1)
         for (int64_t parts : {dims.getSize(id), dims.getSize(id) / 2, dims.getSize(id) / 8})
           if (parts > 1 && parts <= kMostParts)
             if (Sliced found = sliceClass(kernel, id, parts); found.module)

@@ -213,6 +213,10 @@ public:
   Slicer(tt::FuncOp kernel, ArrayRef<TileDim> members) : kernel(kernel), members(members) {
     for (const TileDim &place : members)
       tiles.insert(place.tile);
+    kernel.walk([&](tt::DotOp dot) {
+      if (isSummedIn(dot))
+        sums.push_back(dot);
+    });
   }
 
   /// Finds the operations of a slice, and brings them together.
@@ -222,6 +226,13 @@ public:
   void rewrite(int64_t parts);
 
 private:
+  /// The loop of which the slices are all that a step does: it adds up what they give. Null if
+  /// there is none.
+  scf::ForOp findStepLoop();
+  /// Has each step of the loop work on one slice. Both return the index of a slice.
+  Value joinSteps(scf::ForOp loop, int64_t parts);
+  /// Puts the operations of a slice into a loop over slices.
+  Value makeLoop(int64_t parts);
   bool isTouched(Operation *op) const {
     auto isMember = [&](Value value) { return tiles.contains(value); };
     return llvm::any_of(op->getOperands(), isMember) || llvm::any_of(op->getResults(), isMember);
@@ -243,6 +254,21 @@ private:
   /// Whether an operation runs in several steps of a slice. The slices of another dimension are one
   /// step: together, they are the operation on the whole tile.
   bool isRepeated(Operation *op) const;
+  /// Whether a product adds up along the sliced dimensions.
+  bool isSummedIn(tt::DotOp dot) const {
+    unsigned column = unsigned(dot.getA().getType().getRank()) - 1;
+    return llvm::any_of(members, [&](const TileDim &place) {
+      return place.tile == dot.getA() && place.dim == column;
+    });
+  }
+  /// Whether the slices of a product can add to each other: nothing of a slice makes or uses sums.
+  bool mayAddUp(tt::DotOp dot) const {
+    Operation *accumulator = dot.getC().getDefiningOp();
+    Type element = dot.getType().getElementType();
+    return dot->getBlock() == block && (element.isF32() || element.isInteger(32)) &&
+           !(accumulator && isInRange(accumulator)) &&
+           llvm::none_of(dot->getUsers(), [&](Operation *user) { return isInRange(user); });
+  }
   /// Moves what no slice needs behind all slices.
   void moveBehind();
   /// Whether accesses of two slices may touch the same memory.
@@ -252,6 +278,8 @@ private:
   tt::FuncOp kernel;
   ArrayRef<TileDim> members;
   llvm::SmallSetVector<Value, 32> tiles;
+  /// The products that add up along the sliced dimensions.
+  SmallVector<tt::DotOp> sums;
   Block *block = nullptr;
   Operation *first = nullptr, *last = nullptr;
   std::optional<RelativePlaces> places;
@@ -297,9 +325,15 @@ bool Slicer::gather() {
       first = first ? first : &op;
       last = &op;
     }
-  // What does not depend on the rows comes before all slices.
+  // What does not depend on the rows comes before all slices; loads do where nothing is written
+  // before them.
+  bool isUnwritten = true;
   for (Operation &op : llvm::make_early_inc_range(range())) {
-    if (&op == first || isInvolved(&op) || !isMemoryEffectFree(&op))
+    auto load = dyn_cast<tt::LoadOp>(op);
+    bool isLoad = load && !load.getIsVolatile(), isPure = isMemoryEffectFree(&op);
+    bool mayMove = isPure || (isLoad && isUnwritten);
+    isUnwritten &= isPure || isLoad;
+    if (&op == first || isInvolved(&op) || !mayMove)
       continue;
     bool isFree = true;
     op.walk([&](Operation *inner) {
@@ -393,10 +427,12 @@ bool Slicer::mayMeet(const Access &a, const Access &b) {
 
 bool Slicer::mayRepeat() {
   SmallVector<Access> loads, stores;
+  if (!llvm::all_of(sums, [&](tt::DotOp dot) { return mayAddUp(dot); }))
+    return false;
   for (Operation &op : range()) {
-    // Nothing that a slice computes is used behind it.
+    // Nothing that a slice computes is used behind it, but for sums.
     for (Operation *user : op.getUsers())
-      if (!isInRange(user))
+      if (!isInRange(user) && !llvm::is_contained(sums, &op))
         return false;
     bool isAllowed = true;
     op.walk([&](Operation *inner) {
@@ -448,19 +484,114 @@ void limitDivisibility(Operation *op, unsigned dim, int64_t length) {
   }
 }
 
-void Slicer::rewrite(int64_t parts) {
+scf::ForOp Slicer::findStepLoop() {
+  auto loop = dyn_cast<scf::ForOp>(block->getParentOp());
+  if (!loop || sums.empty() || getSlices(loop))
+    return {};
+  for (Operation &op : *block)
+    if (!isInRange(&op) && !isMemoryEffectFree(&op))
+      return {};
+  auto isSum = [&](Value argument, Value next) {
+    auto dot = next.getDefiningOp<tt::DotOp>();
+    return dot && llvm::is_contained(sums, dot) && dot.getC() == argument && argument.hasOneUse() &&
+           next.hasOneUse();
+  };
+  unsigned count = 0;
+  for (auto [argument, next] : llvm::zip_equal(loop.getRegionIterArgs(), loop.getYieldedValues()))
+    if (isSum(argument, next))
+      ++count;
+    else if (isa<ShapedType>(argument.getType()))
+      return {};
+  return count == sums.size() ? loop : scf::ForOp();
+}
+
+Value Slicer::joinSteps(scf::ForOp loop, int64_t parts) {
+  OpBuilder builder(loop);
+  Location loc = unnamed(loop.getLoc());
+  Type type = loop.getInductionVar().getType();
+  auto integer = [&](int64_t value) -> Value {
+    return arith::ConstantOp::create(builder, loc, builder.getIntegerAttr(type, value));
+  };
+  Value lower = loop.getLowerBound(), upper = loop.getUpperBound(), step = loop.getStep();
+  // Differences of numbers whose order is known are exact as unsigned numbers.
+  Value one = integer(1), zero = integer(0), count = integer(parts);
+  Value distance = builder.createOrFold<arith::SubIOp>(loc, upper, lower);
+  Value last = builder.createOrFold<arith::SubIOp>(loc, distance, one);
+  Value steps = builder.createOrFold<arith::DivUIOp>(loc, last, step);
+  steps = builder.createOrFold<arith::AddIOp>(loc, steps, one);
+  Value some = builder.createOrFold<arith::CmpIOp>(loc, arith::CmpIPredicate::slt, lower, upper);
+  steps = builder.createOrFold<arith::SelectOp>(loc, some, steps, zero);
+  loop.setLowerBound(zero);
+  loop.setUpperBound(builder.createOrFold<arith::MulIOp>(loc, steps, count));
+  loop.setStep(one);
+  loop->setAttr(kStepSlicesAttr, builder.getI32IntegerAttr(int32_t(parts * getStepSlices(loop))));
+
+  builder.setInsertionPointToStart(block);
+  Value index = loop.getInductionVar();
+  Value whole = arith::ShRUIOp::create(builder, loc, index, integer(llvm::Log2_64(parts)));
+  Value slice = arith::AndIOp::create(builder, loc, index, integer(parts - 1));
+  Value place = builder.createOrFold<arith::MulIOp>(loc, whole, step);
+  place = builder.createOrFold<arith::AddIOp>(loc, lower, place);
+  index.replaceUsesWithIf(place, [&](OpOperand &use) {
+    return use.getOwner() != whole.getDefiningOp() && use.getOwner() != slice.getDefiningOp() &&
+           use.getOwner() != place.getDefiningOp();
+  });
+  // What the loop carries beside the sums changes behind the last slice of a step.
+  builder.setInsertionPoint(block->getTerminator());
+  Value isLast;
+  for (auto [argument, next] :
+       llvm::zip_equal(loop.getRegionIterArgs(), block->getTerminator()->getOpOperands())) {
+    if (isa<ShapedType>(argument.getType()))
+      continue;
+    if (!isLast)
+      isLast =
+          arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq, slice, integer(parts - 1));
+    next.set(arith::SelectOp::create(builder, loc, isLast, next.get(), argument));
+  }
+  Type i32 = builder.getI32Type();
+  if (type == i32)
+    return slice;
+  builder.setInsertionPointAfterValue(slice);
+  if (type.isIndex())
+    return arith::IndexCastOp::create(builder, loc, i32, slice);
+  return arith::TruncIOp::create(builder, loc, i32, slice);
+}
+
+Value Slicer::makeLoop(int64_t parts) {
   OpBuilder builder(first);
   Location loc = unnamed(first->getLoc());
   auto integer = [&](int64_t value) -> Value {
     return arith::ConstantIntOp::create(builder, loc, value, 32);
   };
-  auto loop = scf::ForOp::create(builder, loc, integer(0), integer(parts), integer(1));
+  SmallVector<Value> accumulators =
+      llvm::map_to_vector(sums, [](tt::DotOp dot) -> Value { return dot.getC(); });
+  auto loop =
+      scf::ForOp::create(builder, loc, integer(0), integer(parts), integer(1), accumulators);
   loop->moveAfter(last);
   loop->setAttr(kSlicesAttr, builder.getI32IntegerAttr(parts));
-  Operation *end = loop.getBody()->getTerminator();
+  // A loop without results has its end already.
+  Block *body = loop.getBody();
+  auto end = body->empty() ? body->end() : body->getTerminator()->getIterator();
   for (Operation &op : llvm::make_early_inc_range(range()))
-    op.moveBefore(end);
+    op.moveBefore(body, end);
+  SmallVector<Value> added;
+  for (auto [dot, accumulator, result] :
+       llvm::zip_equal(sums, loop.getRegionIterArgs(), loop.getResults())) {
+    dot.getD().replaceAllUsesWith(result);
+    dot.getCMutable().assign(accumulator);
+    added.push_back(dot.getD());
+  }
+  if (!added.empty()) {
+    builder.setInsertionPointToEnd(body);
+    scf::YieldOp::create(builder, loc, added);
+  }
+  return loop.getInductionVar();
+}
 
+void Slicer::rewrite(int64_t parts) {
+  scf::ForOp steps = findStepLoop();
+  Value index = steps ? joinSteps(steps, parts) : makeLoop(parts);
+  OpBuilder builder(kernel.getContext());
   for (auto [tile, dim] : members) {
     auto type = cast<RankedTensorType>(tile.getType());
     SmallVector<int64_t> shape(type.getShape());
@@ -477,8 +608,9 @@ void Slicer::rewrite(int64_t parts) {
       // The rows of a slice begin behind those of the slices before it.
       place.setEnd(place.getStart() + shape[dim]);
       builder.setInsertionPointAfter(place);
-      Value start =
-          arith::MulIOp::create(builder, loc, loop.getInductionVar(), integer(shape[dim]));
+      Location loc = unnamed(place.getLoc());
+      Value length = arith::ConstantIntOp::create(builder, loc, shape[dim], 32);
+      Value start = arith::MulIOp::create(builder, loc, index, length);
       Value starts = tt::SplatOp::create(builder, loc, part, start);
       auto rows = arith::AddIOp::create(builder, place.getLoc(), place, starts);
       place.getResult().replaceAllUsesExcept(rows, rows);
@@ -490,7 +622,7 @@ void Slicer::rewrite(int64_t parts) {
 
 bool slice(tt::FuncOp kernel, unsigned id, int64_t parts) {
   TileDims dims(kernel);
-  if (!dims.isFree(id) || dims.getSize(id) % parts)
+  if (!(dims.isFree(id) || dims.isSummed(id)) || dims.getSize(id) % parts)
     return false;
   for (auto [tile, dim] : dims.getMembers(id))
     if (auto range = tile.getDefiningOp<tt::MakeRangeOp>();

@@ -2,6 +2,7 @@
 
 #include "analysis/AxisInfo.h"
 #include "transforms/Dots.h"
+#include "transforms/TTSlicing.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -38,6 +39,8 @@ static constexpr int64_t kBaseRegisters = 14;
 static constexpr double kVectorRegisters = 4;
 /// Registers of an access that waits beside its numbers: its address, and whether it is made.
 static constexpr double kAccessRegisters = 3;
+/// Vectors of two operands that are loaded and staged in one loop: so many are there at most.
+static constexpr double kPassingVectors = 2;
 /// Registers of a loop over fragments beside those: where they lie, and the next ones.
 static constexpr double kMultiplyRegisters = 8;
 /// With so many registers of fragments in a step, those of the next one are there, too.
@@ -242,14 +245,15 @@ private:
 
 /// The steps of a loop, or what stands for them where they are not known.
 double stepsOf(scf::ForOp loop) {
+  int64_t slices = getStepSlices(loop);
   APInt lower, upper, step;
   if (!matchPattern(loop.getLowerBound(), m_ConstantInt(&lower)) ||
       !matchPattern(loop.getUpperBound(), m_ConstantInt(&upper)) ||
       !matchPattern(loop.getStep(), m_ConstantInt(&step)) || !step.isStrictlyPositive())
-    return kUnknownSteps;
+    return kUnknownSteps * double(slices);
   double count =
       std::ceil((upper.roundToDouble(true) - lower.roundToDouble(true)) / step.roundToDouble(true));
-  return std::clamp(count, 1.0, 64.0);
+  return std::clamp(count, 1.0, 64.0 * double(slices));
 }
 
 /// Instructions of an elementwise operation for each element.
@@ -360,6 +364,13 @@ void Summary::visit(Block &block, double times, Operation *loop) {
     visitOp(&op, times, loop);
 }
 
+/// Whether nothing but products takes a transposed tile: it is staged in its own order.
+static bool isStagedAlone(Operation *op) {
+  return isa<TransOp>(op) && llvm::all_of(op->getUses(), [](OpOperand &use) {
+           return isa<DotOp>(use.getOwner()) && use.getOperandNumber() < 2;
+         });
+}
+
 void Summary::visitOp(Operation *op, double times, Operation *loop) {
   for (OpOperand &operand : op->getOpOperands())
     if (!isStagedBefore(operand, loop))
@@ -440,7 +451,7 @@ void Summary::visitOp(Operation *op, double times, Operation *loop) {
     if (isa<RankedTensorType>(op->getOperand(1).getType()))
       add(Kind::Atomic);
   } else if (isa<HistogramOp, GatherOp, TransOp, CatOp>(op)) {
-    if (!isCheap(op->getOperand(0))) {
+    if (!isCheap(op->getOperand(0)) && !isStagedAlone(op)) {
       if (isa<HistogramOp>(op))
         work.tile = Tile::of(op->getOperand(0).getType());
       add(Kind::Exchange);
@@ -456,8 +467,14 @@ void Summary::visitOp(Operation *op, double times, Operation *loop) {
           if (isInvariant(operand.get(), op) && !isStagedBefore(operand, op))
             use(operand.get());
       });
-    for (BlockArgument argument : forOp.getRegionIterArgs())
+    for (auto [argument, init] : llvm::zip(forOp.getRegionIterArgs(), forOp.getInitArgs())) {
       use(argument);
+      // What only the loop uses is where its sums are.
+      if (init.hasOneUse() && lives.contains(init) && !isCheap(init)) {
+        use(init);
+        lives.erase(argument);
+      }
+    }
     part();
     for (auto [outer, yielded] : llvm::zip(op->getResults(), forOp.getYieldedValues())) {
       // Yielded values take the place of the carried ones.
@@ -698,6 +715,7 @@ ThreadChoice Summary::evaluate(int warps, int stages) const {
       bool isStaged = work.loop && (work.loadsA || work.loadsB);
       int64_t stepBytes = (work.invariantA ? 0 : paddedA) + paddedB;
       invariantBytes += work.invariantA ? paddedA : 0;
+      choice.operandBytes = std::max(choice.operandBytes, stepBytes);
       dotBytes = isStaged && stages > 1 ? dotBytes + stepBytes : std::max(dotBytes, stepBytes);
       if (isStaged && stages > 1) {
         stagedBytes += (work.loadsA ? paddedA : 0) + (work.loadsB ? paddedB : 0);
@@ -710,7 +728,11 @@ ThreadChoice Summary::evaluate(int warps, int stages) const {
         barriers += (isStaged ? 2 : 1) * work.times;
         // All of a step's operands are on their way before the first is written, and then are in
         // memory before the first is multiplied.
-        double vectors = double((work.invariantA ? 0 : a) + b) / (512.0 * warps);
+        double vectorsA = work.invariantA ? 0 : double(a) / (512.0 * warps);
+        double vectorsB = double(b) / (512.0 * warps), vectors = vectorsA + vectorsB;
+        // Operands of as many vectors go through registers side by side, one after another.
+        if (vectorsA == vectorsB)
+          vectors = std::min(vectors, kPassingVectors);
         staging = std::max(staging, vectors * (kVectorRegisters + kAccessRegisters) + dotRegisters);
       }
       // Two numbers of each fragment in a lane, of one step along K.
@@ -749,6 +771,7 @@ ThreadChoice Summary::evaluate(int warps, int stages) const {
     waiting = std::max(waiting, registers);
   choice.registers = kBaseRegisters + int64_t(std::ceil(most + waiting));
   choice.threadgroupBytes = invariantBytes + std::max(dotBytes + stagedBytes, partialBytes);
+  choice.operandBytes += invariantBytes;
   // What does not fit is split by later passes.
   choice.threadgroupBytes = std::min(choice.threadgroupBytes, budget.getThreadgroupBytes());
 

@@ -20,6 +20,9 @@ struct ThreadChoice {
   /// likes: what it lacks is spilled. `mostRegisters` are those that it may turn out to need.
   int64_t registers = 0, wantedRegisters = 0, mostRegisters = 0;
   int64_t threadgroupBytes = 0;
+  /// What the operands of one product want of it, beside those that stay. Where they are more than
+  /// `Budget::getDotBytes()`, they wait in registers and are staged in parts.
+  int64_t operandBytes = 0;
   /// Threads of such threadgroups that a core holds.
   int64_t inFlight = 0;
   /// Of one program: instructions of all SIMD-groups, lines of device memory, barriers.
@@ -31,7 +34,8 @@ struct ThreadChoice {
   std::string describe() const;
 };
 
-/// Of a module between `tt-choose-threads` and `tt-slice-tiles`: `ThreadChoice::mostRegisters`.
+/// Of a module between `tt-choose-threads` and `tt-slice-tiles`: `ThreadChoice::mostRegisters`, if
+/// the operands of each product fit in threadgroup memory.
 inline constexpr llvm::StringLiteral kMostRegistersAttr = "ttm.most_registers";
 /// Of the same modules: the SIMD-groups were chosen, not given.
 inline constexpr llvm::StringLiteral kChosenWarpsAttr = "ttm.chosen_warps";

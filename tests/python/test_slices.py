@@ -100,8 +100,8 @@ def attention_kernel(
         ((64, 64), 2, True),
         ((128, 32), 2, True),
         ((64, 32), 1, True),
-        # The model finds registers enough for one product, and none to spare for two.
-        ((64, 64), 4, True),
+        ((128, 64), 8, True),
+        ((64, 64), 4, False),
         ((64, 32), 4, False),
     ],
 )

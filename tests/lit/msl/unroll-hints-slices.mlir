@@ -1,7 +1,7 @@
 // RUN: triton-metal-opt %s --msl-unroll-hints | FileCheck %s
 
 // A kernel in slices lacks registers: the steps of a product stay a loop, as their index only says where fragments lie. Those over its matrices cannot.
-module attributes {ttm.slices = 2 : i32} {
+module attributes {ttm.slices = 2 : i32, ttm.lacks_registers} {
   // CHECK-LABEL: msl.kernel @steps
   // CHECK: msl.unroll %[[STEP:.*]] = 0 to 4 : ui16 {
   // CHECK: msl.unroll %{{.*}} = 0 to 2 : ui16 pragma {

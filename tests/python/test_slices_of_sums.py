@@ -1,0 +1,259 @@
+"""Products whose operands do not fit in threadgroup memory, or in registers, take their sums in slices along K."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from kernel_support import ON_STOCK, tl, triton
+
+
+def integers(rng: np.random.Generator, *shape: int, dtype: Any = np.float16) -> np.ndarray:
+    return rng.integers(-3, 4, shape).astype(dtype)
+
+
+def slices_of(kernel: Any, expected: int) -> int:
+    """The slices of a kernel; what is expected on stock Triton's interpreter, which has no kernels to ask."""
+    return expected if ON_STOCK else kernel.metadata.slices
+
+
+@triton.jit
+def product_kernel(
+    a_ptr, b_ptr, c_ptr, m, n, k, first, step,
+    BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, KIND: tl.constexpr,
+):  # fmt: skip
+    """a @ b from column ``first`` of a on, in loops of different kinds."""
+    rows = tl.program_id(0) * BM + tl.arange(0, BM)
+    columns = tl.program_id(1) * BN + tl.arange(0, BN)
+    inner = tl.arange(0, BK)
+    acc = tl.zeros((BM, BN), tl.float32 if a_ptr.dtype.element_ty.is_floating() else tl.int32)
+    if KIND == "steps":
+        for start in range(first, k, BK):
+            at = start + inner
+            a = tl.load(
+                a_ptr + rows[:, None] * k + at[None, :],
+                mask=(rows < m)[:, None] & (at < k)[None, :],
+                other=0,
+            )
+            b = tl.load(
+                b_ptr + at[:, None] * n + columns[None, :],
+                mask=(at < k)[:, None] & (columns < n)[None, :],
+                other=0,
+            )
+            acc = tl.dot(a, b, acc)
+    elif KIND == "counted":
+        for i in range(tl.cdiv(k - first, BK)):
+            left = k - first - i * BK
+            at = first + i * BK + inner
+            a = tl.load(
+                a_ptr + rows[:, None] * k + at[None, :],
+                mask=(rows < m)[:, None] & (inner < left)[None, :],
+                other=0,
+            )
+            b = tl.load(
+                b_ptr + at[:, None] * n + columns[None, :],
+                mask=(inner < left)[:, None] & (columns < n)[None, :],
+                other=0,
+            )
+            acc = tl.dot(a, b, acc)
+    elif KIND == "carried":
+        at = first + inner
+        a_at = a_ptr + rows[:, None] * k + at[None, :]
+        b_at = b_ptr + at[:, None] * n + columns[None, :]
+        left = k - first
+        while_more = tl.cdiv(k - first, BK)
+        for _ in range(while_more):
+            a = tl.load(a_at, mask=(rows < m)[:, None] & (inner < left)[None, :], other=0)
+            b = tl.load(b_at, mask=(inner < left)[:, None] & (columns < n)[None, :], other=0)
+            acc = tl.dot(a, b, acc)
+            a_at += BK
+            b_at += BK * n
+            left -= BK
+    else:
+        # Steps that are not those of the tile: only every other block, by a step that is an argument.
+        for start in range(first, k, step):
+            at = start + inner
+            a = tl.load(
+                a_ptr + rows[:, None] * k + at[None, :],
+                mask=(rows < m)[:, None] & (at < k)[None, :],
+                other=0,
+            )
+            b = tl.load(
+                b_ptr + at[:, None] * n + columns[None, :],
+                mask=(at < k)[:, None] & (columns < n)[None, :],
+                other=0,
+            )
+            acc = tl.dot(a, b, acc)
+    inside = (rows < m)[:, None] & (columns < n)[None, :]
+    tl.store(c_ptr + rows[:, None] * n + columns[None, :], acc, mask=inside)
+
+
+@pytest.mark.parametrize("kind", ["steps", "counted", "carried", "strided"])
+@pytest.mark.parametrize(
+    ("dtype", "tile", "num_warps"),
+    [
+        (np.float16, (128, 128, 64), 8),
+        (np.float16, (128, 64, 128), 4),
+        (np.float32, (64, 64, 64), 8),
+        (np.int8, (64, 64, 256), 8),
+    ],
+)
+def test_loops_take_a_slice_in_each_step(
+    kind: str, dtype: Any, tile: tuple[int, int, int], num_warps: int
+) -> None:
+    rng = np.random.default_rng(0)
+    for m, n, k, first in ((130, 140, 200, 0), (64, 128, 272, 5), (33, 17, 7, 0), (5, 9, 64, 64)):
+        a, b = integers(rng, m, k, dtype=dtype), integers(rng, k, n, dtype=dtype)
+        is_int = np.issubdtype(dtype, np.integer)
+        c = np.full((m, n), -(2**31) if is_int else np.nan, np.int32 if is_int else np.float32)
+        step = 2 * tile[2] if kind == "strided" else tile[2]
+        grid = triton.cdiv(m, tile[0]), triton.cdiv(n, tile[1])
+        kernel = product_kernel[grid](
+            a, b, c, m, n, k, first, step, *tile, KIND=kind, num_warps=num_warps
+        )
+        taken = [i for i in range(first, k) if (i - first) % step < tile[2]]
+        want = a[:, taken].astype(c.dtype) @ b[taken].astype(c.dtype)
+        np.testing.assert_array_equal(c, want, err_msg=f"{(m, n, k, first)}")
+        assert slices_of(kernel, 2) > 1
+
+
+@triton.jit
+def halves_kernel(a_ptr, b_ptr, c_ptr, K: tl.constexpr):
+    """Sums of float16: what the slices give would be rounded more often."""
+    r = tl.arange(0, 128)
+    k = tl.arange(0, K)
+    acc = tl.zeros((128, 128), tl.float16)
+    for i in range(2):
+        a = tl.load(a_ptr + r[:, None] * (2 * K) + i * K + k[None, :])
+        b = tl.load(b_ptr + (i * K + k)[:, None] * 128 + r[None, :])
+        acc = tl.dot(a, b, acc, out_dtype=tl.float16)
+    tl.store(c_ptr + r[:, None] * 128 + r[None, :], acc)
+
+
+def test_sums_of_halves_are_rounded_as_in_one_product() -> None:
+    rng = np.random.default_rng(1)
+    a, b = integers(rng, 128, 128), integers(rng, 128, 128)
+    c = np.zeros((128, 128), np.float16)
+    halves_kernel[(1,)](a, b, c, 64, num_warps=8)
+    np.testing.assert_array_equal(c, (a.astype(np.float32) @ b.astype(np.float32)))
+
+
+@triton.jit
+def twice_kernel(a_ptr, b_ptr, d_ptr, c_ptr, e_ptr, k, BK: tl.constexpr, USES: tl.constexpr):
+    """Two products of one operand; with USES, the first one's sums decide in each step what is added to the second."""
+    r = tl.arange(0, 128)
+    inner = tl.arange(0, BK)
+    acc = tl.zeros((128, 128), tl.float32)
+    other = tl.zeros((128, 128), tl.float32)
+    for start in range(0, k, BK):
+        at = start + inner
+        a = tl.load(a_ptr + r[:, None] * k + at[None, :], mask=(at < k)[None, :], other=0.0)
+        b = tl.load(b_ptr + at[:, None] * 128 + r[None, :], mask=(at < k)[:, None], other=0.0)
+        d = tl.load(d_ptr + at[:, None] * 128 + r[None, :], mask=(at < k)[:, None], other=0.0)
+        acc = tl.dot(a, b, acc)
+        if USES:
+            other += tl.where(acc > 0, 1.0, 2.0)
+        other = tl.dot(a, d, other)
+    tl.store(c_ptr + r[:, None] * 128 + r[None, :], acc)
+    tl.store(e_ptr + r[:, None] * 128 + r[None, :], other)
+
+
+@pytest.mark.parametrize("uses", [False, True])
+@pytest.mark.parametrize("num_warps", [8, 32])
+def test_two_products_of_one_operand(num_warps: int, uses: bool) -> None:
+    rng, k = np.random.default_rng(2), 200
+    a, b, d = integers(rng, 128, k), integers(rng, k, 128), integers(rng, k, 128)
+    c, e = (np.full((128, 128), np.nan, np.float32) for _ in range(2))
+    twice_kernel[(1,)](a, b, d, c, e, k, 64, USES=uses, num_warps=num_warps)
+    wide = a.astype(np.float32)
+    np.testing.assert_array_equal(c, wide @ b.astype(np.float32))
+    want = wide @ d.astype(np.float32)
+    if uses:
+        for end in range(64, k + 64, 64):
+            want += np.where(wide[:, :end] @ b[:end].astype(np.float32) > 0, 1.0, 2.0)
+    np.testing.assert_array_equal(e, want)
+
+
+@triton.jit
+def linear_attention_kernel(
+    q_ptr, k_ptr, v_ptr, o_ptr, n, N: tl.constexpr, D: tl.constexpr, E: tl.constexpr
+):
+    """(q k^T, below the diagonal) v, in blocks of N keys: what the second product sums over are columns of the first."""
+    r = tl.arange(0, N)
+    d = tl.arange(0, D)
+    e = tl.arange(0, E)
+    rows = tl.program_id(0) * N + r
+    q = tl.load(q_ptr + rows[:, None] * D + d[None, :], mask=(rows < n)[:, None], other=0.0)
+    acc = tl.zeros((N, E), tl.float32)
+    for start in range(0, n, N):
+        keys = start + r
+        k = tl.load(k_ptr + keys[:, None] * D + d[None, :], mask=(keys < n)[:, None], other=0.0)
+        s = tl.dot(q, k.T)
+        s = tl.where(rows[:, None] >= keys[None, :], s, 0.0)
+        v = tl.load(v_ptr + keys[:, None] * E + e[None, :], mask=(keys < n)[:, None], other=0.0)
+        acc = tl.dot(s.to(v.dtype), v, acc)
+    tl.store(o_ptr + rows[:, None] * E + e[None, :], acc, mask=(rows < n)[:, None])
+
+
+@pytest.mark.parametrize(("n", "tile", "num_warps"), [(200, 128, 4), (130, 64, 2), (300, 128, 8)])
+def test_sums_over_columns_of_another_product(n: int, tile: int, num_warps: int) -> None:
+    rng = np.random.default_rng(3)
+    q, k = (rng.integers(-1, 2, (n, 32)).astype(np.float16) for _ in range(2))
+    v = rng.integers(-1, 2, (n, 64)).astype(np.float16)
+    o = np.full((n, 64), np.nan, np.float32)
+    linear_attention_kernel[(triton.cdiv(n, tile),)](
+        q, k, v, o, n, tile, 32, 64, num_warps=num_warps
+    )
+    scores = np.tril(q.astype(np.float32) @ k.astype(np.float32).T)
+    np.testing.assert_array_equal(o, scores @ v.astype(np.float32))
+
+
+@triton.jit
+def once_kernel(a_ptr, b_ptr, c_ptr, K: tl.constexpr):
+    """One product, without a loop, on top of what is there."""
+    r = tl.arange(0, 64)
+    k = tl.arange(0, K)
+    a = tl.load(a_ptr + r[:, None] * K + k[None, :])
+    b = tl.load(b_ptr + k[:, None] * 64 + r[None, :])
+    at = c_ptr + r[:, None] * 64 + r[None, :]
+    tl.store(at, tl.dot(a, b, tl.load(at)) + 1.0)
+
+
+@pytest.mark.parametrize("num_warps", [1, 4, 32])
+def test_one_product_of_many_columns(num_warps: int) -> None:
+    rng = np.random.default_rng(4)
+    a, b = integers(rng, 64, 512), integers(rng, 512, 64)
+    c = integers(rng, 64, 64, dtype=np.float32)
+    want = c + a.astype(np.float32) @ b.astype(np.float32) + 1.0
+    kernel = once_kernel[(1,)](a, b, c, 512, num_warps=num_warps)
+    np.testing.assert_array_equal(c, want)
+    assert slices_of(kernel, 8) >= 4
+
+
+@triton.jit
+def stored_kernel(a_ptr, b_ptr, c_ptr, copy_ptr, K: tl.constexpr):
+    """Each slice also stores what it has loaded, in the array from which it comes."""
+    r = tl.arange(0, 128)
+    k = tl.arange(0, K)
+    acc = tl.zeros((128, 128), tl.float32)
+    for i in range(3):
+        at = a_ptr + r[:, None] * (3 * K) + i * K + k[None, :]
+        a = tl.load(at)
+        b = tl.load(b_ptr + (i * K + k)[:, None] * 128 + r[None, :])
+        acc = tl.dot(a, b, acc)
+        tl.store(copy_ptr + r[:, None] * (3 * K) + i * K + k[None, :], a + 1.0)
+    tl.store(c_ptr + r[:, None] * 128 + r[None, :], acc)
+
+
+@pytest.mark.parametrize("in_place", [False, True])
+def test_steps_that_store_their_operand(in_place: bool) -> None:
+    rng = np.random.default_rng(5)
+    a, b = integers(rng, 128, 192), integers(rng, 192, 128)
+    want = a.astype(np.float32) @ b.astype(np.float32)
+    after = a + np.float16(1)
+    c, copy = np.full((128, 128), np.nan, np.float32), a if in_place else np.zeros_like(a)
+    stored_kernel[(1,)](a, b, c, copy, 64, num_warps=8)
+    np.testing.assert_array_equal(c, want)
+    np.testing.assert_array_equal(copy, after)
