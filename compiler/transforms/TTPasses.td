@@ -541,6 +541,23 @@ def TTSliceTiles : Pass<"tt-slice-tiles", "::mlir::ModuleOp"> {
     with which a thread needs the fewest registers by the model, but no more slices than needed; slices have 16 rows or more. The module says how many slices there
     are.
 
+    Products along K add up, so that K can be sliced where nothing else combines what is along it: each slice adds to the sum of those before it, in fp32 or
+    integers as whole products do, and loads nothing again. This comes first where the operands of a product do not fit in threadgroup memory, or a thread
+    lacks registers. A loop that does nothing but add up takes one slice in each step, and has as many steps more; otherwise the slices of a step are a loop of their own. In
+
+    ```mlir
+    %sum = scf.for %k = %c0 to %n step %c64 iter_args(%acc = %zero) -> (tensor<128x128xf32>) : i32 {
+      %d = tt.dot %a, %b, %acc : tensor<128x64xf16> * tensor<64x128xf16> -> tensor<128x128xf32>
+    ```
+    the index counts slices then, and its bits are the step and the slice:
+    ```mlir
+    %sum = scf.for %i = %c0 to %slices step %c1 iter_args(%acc = %zero) -> (tensor<128x128xf32>) : i32 {
+      %whole = arith.shrui %i, %c1 : i32
+      %slice = arith.andi %i, %c1 : i32
+      %k = arith.muli %whole, %c64 : i32
+      %d = tt.dot %a, %b, %acc : tensor<128x32xf16> * tensor<32x128xf16> -> tensor<128x128xf32>
+    ```
+
     Where the SIMD-groups were chosen, the choice is made again: each number of them costs what it does in the slices that it needs, and the cheapest is taken.
 
     ```mlir

@@ -125,10 +125,12 @@ struct TTSliceTilesPass : impl::TTSliceTilesBase<TTSliceTilesPass> {
 
 private:
   void replace(tt::FuncOp kernel, tt::FuncOp sliced) {
-    auto isOverSlices = [](scf::ForOp loop) {
-      return getSlices(loop) ? WalkResult::interrupt() : WalkResult::advance();
+    // Slices of rows give nothing on, and those of sums do.
+    auto isOverRows = [](scf::ForOp loop) {
+      return getSlices(loop) && !loop.getNumResults() ? WalkResult::interrupt()
+                                                      : WalkResult::advance();
     };
-    if (sliced.walk(isOverSlices).wasInterrupted())
+    if (sliced.walk(isOverRows).wasInterrupted())
       getOperation()->setAttr(ttm::TTMDialect::getLacksRegistersAttrName(),
                               UnitAttr::get(&getContext()));
     setAttr(ttm::TTMDialect::getSlicesAttrName(), static_cast<int>(countSlices(sliced)));

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -88,6 +89,24 @@ def make_ttir(module: Any) -> Any:
     return module
 
 
+#: A descriptor among a kernel's arguments, and what begins its attributes if it has some.
+_DESCRIPTOR = re.compile(r"(%[\w.$-]+: !tt\.tensordesc<(?:[^<>]|<[^<>]*>)*>)(?: \{)?")
+
+
+def with_shapes(text: str) -> str:
+    """Triton IR in which the kernel's descriptors have an attribute for what Triton's front end passes behind them: their
+    sizes and strides.
+    """
+
+    def marked(found: re.Match[str]) -> str:
+        more = ", " if found[0].endswith("{") else "}"
+        return f"{found[1]} {{tt.shape_follows = true{more}"
+
+    head, public, rest = text.partition("tt.func public ")
+    arguments, line, body = rest.partition("\n")
+    return head + public + _DESCRIPTOR.sub(marked, arguments) + line + body
+
+
 def make_metal(module: Any, metadata: dict[str, Any], options: MetalOptions, target: str) -> str:
     """The Metal text of a module. Completes the metadata."""
     from triton.runtime.errors import OutOfResources
@@ -97,7 +116,7 @@ def make_metal(module: Any, metadata: dict[str, Any], options: MetalOptions, tar
     from triton_metal.errors import compile_error
     from triton_metal.hints import say_ignored
 
-    text = str(module)
+    text = with_shapes(str(module))
     stages = stages_of(options)
     if "tt.warp_specialize" in text:
         say_ignored("warp_specialize", True)

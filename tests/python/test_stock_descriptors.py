@@ -43,6 +43,30 @@ def load_block(d, out, i, j, M: tl.constexpr, N: tl.constexpr):
 
 
 @triton.jit
+def load_from_both(d, n, e, out, M: tl.constexpr, N: tl.constexpr):
+    rows, columns = tl.arange(0, M)[:, None], tl.arange(0, N)[None, :]
+    tile = d.load([n, 0]) + e.load([0, n]).to(tl.float32) + d.shape[1]
+    tl.store(out + rows * N + columns, tile)
+
+
+def test_what_is_passed_twice_is_read_once() -> None:
+    x = torch.arange(24 * 32, dtype=torch.float32).reshape(24, 32)
+    y = torch.arange(8 * 16, dtype=torch.float16).reshape(8, 16)
+    out = torch.zeros(8, 16)
+    kernel = load_from_both[(1,)](
+        tools.TensorDescriptor.from_tensor(x, [8, 16]),
+        3,
+        tools.TensorDescriptor.from_tensor(y, [8, 16]),
+        out,
+        M=8,
+        N=16,
+    )
+    wanted = window(x, 3, 0, 8, 16) + window(y, 0, 3, 8, 16).float() + 32
+    assert same(out, wanted)
+    assert "_size_" not in kernel.asm["metal"]
+
+
+@triton.jit
 def store_block(source, d, i, j, M: tl.constexpr, N: tl.constexpr):
     rows, columns = tl.arange(0, M)[:, None], tl.arange(0, N)[None, :]
     d.store([i, j], tl.load(source + rows * N + columns))

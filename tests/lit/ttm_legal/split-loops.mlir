@@ -48,6 +48,73 @@ module attributes {ttm.num_simdgroups = 1 : i32, ttm.threads = 32 : i32} {
     tt.return
   }
 
+  // The index counts slices of 64 in blocks of 128: its bits are the block and the slice. Those below (n - 63) / 64 are whole.
+  // CHECK-LABEL: @slices
+  // CHECK: %[[LEFT:.*]] = arith.addi %{{.*}}, %c-64_i64
+  // CHECK: %[[WHOLE:.*]] = arith.shrsi %[[LEFT]], %c6_i64
+  // CHECK: scf.for
+  // CHECK-NOT: arith.cmpi
+  // CHECK: tt.load %{{[^,]*}} : tensor<64x!tt.ptr<f32>
+  // CHECK: } {msl.whole_steps}
+  // CHECK: scf.for
+  // CHECK: arith.cmpi slt
+  // CHECK: tt.load %{{[^,]*}}, %
+  tt.func public @slices(%x: !tt.ptr<f32>, %n: i32, %count: i32) {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %c64 = arith.constant 64 : i32
+    %c128 = arith.constant 128 : i32
+    %zero = arith.constant dense<0.0> : tensor<64xf32, #l>
+    %r = tt.make_range {start = 0 : i32, end = 64 : i32} : tensor<64xi32, #l>
+    %p = tt.splat %x : !tt.ptr<f32> -> tensor<64x!tt.ptr<f32>, #l>
+    scf.for %i = %c0 to %count step %c1 : i32 {
+      %block = arith.shrui %i, %c1 : i32
+      %slice = arith.andi %i, %c1 : i32
+      %k = arith.muli %block, %c128 : i32
+      %start = arith.muli %slice, %c64 : i32
+      %starts = tt.splat %start : i32 -> tensor<64xi32, #l>
+      %o = arith.addi %r, %starts : tensor<64xi32, #l>
+      %left = arith.subi %n, %k : i32
+      %b = tt.splat %left : i32 -> tensor<64xi32, #l>
+      %m = arith.cmpi slt, %o, %b : tensor<64xi32, #l>
+      %ks = tt.splat %k : i32 -> tensor<64xi32, #l>
+      %at = arith.addi %ks, %o : tensor<64xi32, #l>
+      %q = tt.addptr %p, %at : tensor<64x!tt.ptr<f32>, #l>, tensor<64xi32, #l>
+      %v = tt.load %q, %m, %zero : tensor<64x!tt.ptr<f32>, #l>
+      tt.store %q, %v, %m : tensor<64x!tt.ptr<f32>, #l>
+    }
+    tt.return
+  }
+
+  // Parts that do not make up the index: with blocks of 64 slices overlap, and the loop stays one.
+  // CHECK-LABEL: @overlapping
+  // CHECK: scf.for
+  // CHECK: arith.cmpi slt
+  // CHECK-NOT: scf.for
+  // CHECK: tt.return
+  tt.func public @overlapping(%x: !tt.ptr<f32>, %n: i32, %count: i32) {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %c64 = arith.constant 64 : i32
+    %zero = arith.constant dense<0.0> : tensor<64xf32, #l>
+    %r = tt.make_range {start = 0 : i32, end = 64 : i32} : tensor<64xi32, #l>
+    %b = tt.splat %n : i32 -> tensor<64xi32, #l>
+    %p = tt.splat %x : !tt.ptr<f32> -> tensor<64x!tt.ptr<f32>, #l>
+    scf.for %i = %c0 to %count step %c1 : i32 {
+      %block = arith.shrui %i, %c1 : i32
+      %slice = arith.andi %i, %c1 : i32
+      %both = arith.addi %block, %slice : i32
+      %k = arith.muli %both, %c64 : i32
+      %ks = tt.splat %k : i32 -> tensor<64xi32, #l>
+      %o = arith.addi %ks, %r : tensor<64xi32, #l>
+      %m = arith.cmpi slt, %o, %b : tensor<64xi32, #l>
+      %q = tt.addptr %p, %o : tensor<64x!tt.ptr<f32>, #l>, tensor<64xi32, #l>
+      %v = tt.load %q, %m, %zero : tensor<64x!tt.ptr<f32>, #l>
+      tt.store %q, %v, %m : tensor<64x!tt.ptr<f32>, #l>
+    }
+    tt.return
+  }
+
   // A bound that falls from step to step, beside a mask that nothing is known of: it stays.
   // CHECK-LABEL: @falling
   // CHECK: scf.for
