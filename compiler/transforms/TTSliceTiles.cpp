@@ -31,6 +31,8 @@ namespace {
 constexpr double kAim = 0.7;
 /// Slices load again what all rows need: they must take away so much of what a thread needs.
 constexpr double kGain = 0.8;
+/// The registers that a thread may turn out to need, over those that the model finds.
+constexpr double kUncertain = 1.1;
 /// The fewest rows of a slice: two rows of fragments of a dot.
 constexpr int64_t kLeastRows = 16;
 constexpr int64_t kMostParts = 16;
@@ -185,19 +187,13 @@ private:
     return lacksLess({{}, whole}, best) ? Candidate{{}, whole} : std::move(best);
   }
 
-  /// Memory for operands that are staged at once comes first, then registers, and then the cost.
+  /// Of kernels with as many SIMD-groups: registers come first, and then the cost.
   bool lacksLess(const Candidate &a, const Candidate &b) {
     auto getLack = [&](const ThreadChoice &expected) {
       int64_t registers = expected.mostRegisters - getLimit(expected.warps);
-      return std::tuple(!fitsMemory(expected), std::max<int64_t>(registers, 0), expected.cost);
+      return std::pair(std::max<int64_t>(registers, 0), expected.cost);
     };
     return getLack(a.expected) < getLack(b.expected);
-  }
-
-  /// Memory for operands that are staged at once comes first, and then the cost.
-  bool isBetter(const Candidate &a, const Candidate &b) {
-    return std::pair(!fitsMemory(a.expected), a.expected.cost) <
-           std::pair(!fitsMemory(b.expected), b.expected.cost);
   }
 
   /// The kernel with the steps of its products along K in slices: as few as let a thread have all
@@ -247,6 +243,13 @@ private:
     return {std::move(best), expected};
   }
 
+  /// Whether a thread lacks more registers than the model may be wrong by: how much they cost is
+  /// not known then.
+  bool lacksMany(const Candidate &candidate) {
+    const ThreadChoice &expected = candidate.expected;
+    return double(expected.mostRegisters) > kUncertain * double(getLimit(expected.warps));
+  }
+
   /// The cheapest, by the model, of this candidate and those with other numbers of SIMD-groups.
   Candidate chooseAgain(tt::FuncOp kernel, Candidate best) {
     int most = static_cast<int>(Budget::of(getOperation()).getThreads() / kSimdWidth);
@@ -257,7 +260,8 @@ private:
       Candidate other{{}, evaluate(kernel, warps)};
       if (!fits(other.expected))
         other = weigh(kernel, other.expected);
-      if (isBetter(other, best))
+      if (std::pair(lacksMany(other), other.expected.cost) <
+          std::pair(lacksMany(best), best.expected.cost))
         best = std::move(other);
     }
     return best;

@@ -34,6 +34,9 @@ static constexpr double kVectorRegisters = 4;
 static constexpr double kAccessRegisters = 3;
 /// Vectors of two operands that are loaded and staged in one loop: so many are there at most.
 static constexpr double kPassingVectors = 2;
+/// Registers of operands that are staged in parts, beside those: which part each thread has, and
+/// numbers for what is not loaded.
+static constexpr double kPartRegisters = 24;
 /// Registers of a loop over fragments beside those: where they lie, and the next ones.
 static constexpr double kMultiplyRegisters = 8;
 /// With so many registers of fragments in a step, those of the next one are there, too.
@@ -287,10 +290,18 @@ ThreadChoice evaluate(const KernelWork &kernel, const Budget &budget, int warps,
         // memory before the first is multiplied.
         double vectorsA = work.invariantA ? 0 : double(a) / (512.0 * warps);
         double vectorsB = double(b) / (512.0 * warps), vectors = vectorsA + vectorsB;
-        // Operands of as many vectors go through registers side by side, one after another.
-        if (vectorsA == vectorsB)
+        // Operands of as many vectors go through registers side by side, one after another; those
+        // that are staged in parts wait there, with barriers around each part.
+        int64_t most = budget.getDotBytes() - std::min(invariantBytes, budget.getInvariantBytes());
+        double parts = 0;
+        if (stepBytes > most) {
+          barriers += 2 * work.times * double((stepBytes - 1) / most);
+          parts = kPartRegisters;
+        } else if (vectorsA == vectorsB) {
           vectors = std::min(vectors, kPassingVectors);
-        staging = std::max(staging, vectors * (kVectorRegisters + kAccessRegisters) + dotRegisters);
+        }
+        staging = std::max(staging,
+                           vectors * (kVectorRegisters + kAccessRegisters) + dotRegisters + parts);
       }
       // Two numbers of each fragment in a lane, of one step along K.
       bool isOnce = registersA && work.m <= 8 * int64_t(rows);
@@ -328,7 +339,7 @@ ThreadChoice evaluate(const KernelWork &kernel, const Budget &budget, int warps,
     waiting = std::max(waiting, registers);
   choice.registers = kBaseRegisters + int64_t(std::ceil(most + waiting));
   choice.threadgroupBytes = invariantBytes + std::max(dotBytes + stagedBytes, partialBytes);
-  choice.operandBytes += invariantBytes;
+  choice.operandBytes += std::min(invariantBytes, budget.getInvariantBytes());
   // What does not fit is split by later passes.
   choice.threadgroupBytes = std::min(choice.threadgroupBytes, budget.getThreadgroupBytes());
 
