@@ -186,12 +186,12 @@ static void applyHints(AxisInfo &info, function_ref<Attribute(StringRef)> lookup
     for (auto [dim, value] : llvm::zip(dims, dense.getValues<APInt>()))
       dim = std::max(dim, powerOf2Divisor(value.getSExtValue()));
   };
-  raise("tt.contiguity", info.contiguity);
-  raise("tt.divisibility", info.divisibility);
+  raise(tt::contiguityAttrName, info.contiguity);
+  raise(tt::divisibilityAttrName, info.divisibility);
   // This holds if the kernel's own test of its arguments succeeds. Accesses have a second body for
   // the case that it fails.
   raise(tt::testedDivisibilityAttrName, info.divisibility);
-  raise("tt.constancy", info.constancy);
+  raise(tt::constancyAttrName, info.constancy);
 }
 
 AxisInfoAnalysis::AxisInfoAnalysis(Operation *root) {

@@ -25,7 +25,7 @@ struct FuncPattern : RegisterPattern<tt::FuncOp> {
       // The location carries the name that the source gave to the argument.
       if (auto name = argument.getLoc()->findInstanceOf<NameLoc>())
         kernel.setArgAttr(index, msl::kNameAttr, name.getName());
-      if (Attribute memory = func.getArgAttr(index, "tt.memory"))
+      if (Attribute memory = func.getArgAttr(index, tt::memoryAttrName))
         kernel.setArgAttr(index, msl::kMemoryAttr, memory);
       if (Attribute role = func.getArgAttr(index, tt::messageRoleAttrName))
         kernel.setArgAttr(index, tt::messageRoleAttrName, role);

@@ -46,11 +46,12 @@ std::vector<Value> Builder::beginFunction(llvm::StringRef name, llvm::ArrayRef<T
     module->getOp()->setLoc(location);
   for (auto [index, value] : llvm::enumerate(divisibility))
     if (value)
-      function.setArgAttr(index, value < 0 ? tt::testedDivisibilityAttrName : "tt.divisibility",
+      function.setArgAttr(index,
+                          value < 0 ? tt::testedDivisibilityAttrName : tt::divisibilityAttrName,
                           builder.getI32IntegerAttr(static_cast<int32_t>(std::abs(value))));
   for (auto [index, value] : llvm::enumerate(memory))
     if (value)
-      function.setArgAttr(index, "tt.memory",
+      function.setArgAttr(index, tt::memoryAttrName,
                           builder.getI32IntegerAttr(static_cast<int32_t>(value)));
   llvm::SmallVector<Location> locations = llvm::map_to_vector(names, [&](llvm::StringRef argument) {
     return Location(NameLoc::get(builder.getStringAttr(argument), location));

@@ -50,15 +50,14 @@ llvm::Error Module::verify() {
 }
 
 std::vector<std::string> Module::dropIdleDivisibility(int64_t least) {
-  static constexpr llvm::StringLiteral kDivisibility = "tt.divisibility";
   std::vector<std::string> dropped;
   for (tt::FuncOp function : module->getOps<tt::FuncOp>())
     for (BlockArgument argument : function.getArguments()) {
       unsigned index = argument.getArgNumber();
-      auto known = function.getArgAttrOfType<IntegerAttr>(index, kDivisibility);
+      auto known = function.getArgAttrOfType<IntegerAttr>(index, tt::divisibilityAttrName);
       if (!known || known.getInt() >= least || reachesAddressOrMask(argument))
         continue;
-      function.removeArgAttr(index, kDivisibility);
+      function.removeArgAttr(index, tt::divisibilityAttrName);
       dropped.push_back(cast<NameLoc>(argument.getLoc()).getName().str());
     }
   return dropped;

@@ -238,7 +238,8 @@ Result Builder::dotScaled(ScaledOperand lhs, ScaledOperand rhs, std::optional<Va
 
 llvm::Error Builder::hint(Hint kind, const Value &value, llvm::ArrayRef<int64_t> values) {
   static const char *const functions[] = {"multiple_of", "max_contiguous", "max_constancy"};
-  static const char *const attributes[] = {"tt.divisibility", "tt.contiguity", "tt.constancy"};
+  static constexpr llvm::StringLiteral attributes[] = {
+      tt::divisibilityAttrName, tt::contiguityAttrName, tt::constancyAttrName};
   auto index = static_cast<unsigned>(kind);
   size_t rank = value.type.getShape().size();
   if (kind == Hint::Divisibility)

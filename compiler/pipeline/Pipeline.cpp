@@ -279,7 +279,7 @@ static void markMemory(ModuleOp module, ArrayRef<int> numbers) {
     size_t place = 0;
     for (auto [index, type] : llvm::enumerate(func.getArgumentTypes())) {
       if (place < numbers.size() && numbers[place])
-        func.setArgAttr(index, "tt.memory", builder.getI32IntegerAttr(numbers[place]));
+        func.setArgAttr(index, tt::memoryAttrName, builder.getI32IntegerAttr(numbers[place]));
       auto desc = dyn_cast<tt::TensorDescType>(type);
       place += desc ? desc.getNumParts() : 1;
     }

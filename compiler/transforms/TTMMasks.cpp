@@ -31,7 +31,7 @@ int64_t getDivisor(Value value, unsigned depth) {
   if (auto argument = dyn_cast<BlockArgument>(value))
     if (auto func = dyn_cast<tt::FuncOp>(argument.getOwner()->getParentOp()))
       if (auto known =
-              func.getArgAttrOfType<IntegerAttr>(argument.getArgNumber(), "tt.divisibility");
+              func.getArgAttrOfType<IntegerAttr>(argument.getArgNumber(), tt::divisibilityAttrName);
           known && known.getInt() > 0)
         return std::min(known.getInt() & -known.getInt(), kMostDivisor);
   Operation *op = value.getDefiningOp();

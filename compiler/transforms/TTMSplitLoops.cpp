@@ -29,8 +29,6 @@ using namespace ttm;
 
 constexpr int64_t kLeast = INT32_MIN, kMost = INT32_MAX;
 
-constexpr llvm::StringLiteral kDivisibility = "tt.divisibility";
-
 /// A loop with more operations than this has a long text already.
 constexpr int64_t kMostOperations = 400;
 
@@ -363,7 +361,7 @@ Value LoopSplit::createBound() {
   }
   // Accesses behind this step are as wide as those before it.
   if (Operation *op = distance.getDefiningOp(); isa_and_present<arith::AndIOp, arith::MulIOp>(op))
-    op->setAttr(kDivisibility, builder.getI32IntegerAttr(step));
+    op->setAttr(tt::divisibilityAttrName, builder.getI32IntegerAttr(step));
   return fromZero ? distance : builder.createOrFold<arith::AddIOp>(name, distance, lower);
 }
 

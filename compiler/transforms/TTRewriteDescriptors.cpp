@@ -164,9 +164,9 @@ void Rewriter::enter(tt::FuncOp function) {
       for (auto [part, known] : llvm::enumerate(ArrayRef(partsOf(type)).slice(1, lastStride))) {
         unsigned behind = unsigned(index + 1 + part);
         parts[1 + part] = entry.getArgument(place + unsigned(part));
-        auto divisor = function.getArgAttrOfType<IntegerAttr>(behind, "tt.divisibility");
+        auto divisor = function.getArgAttrOfType<IntegerAttr>(behind, tt::divisibilityAttrName);
         if (known.divisibility > (divisor ? divisor.getInt() : 1))
-          function.setArgAttr(behind, "tt.divisibility",
+          function.setArgAttr(behind, tt::divisibilityAttrName,
                               builder.getI32IntegerAttr(known.divisibility));
       }
     known(lastStride, builder.getI64IntegerAttr(1));
@@ -413,7 +413,8 @@ struct TTRewriteDescriptorsPass : impl::TTRewriteDescriptorsBase<TTRewriteDescri
       Rewriter rewriter(&getContext());
       if (function.isExternal())
         continue;
-      if (failed(verifyShapesBehind(function)) || failed(rewriter.run(function, {"tt.memory"})))
+      if (failed(verifyShapesBehind(function)) ||
+          failed(rewriter.run(function, {tt::memoryAttrName})))
         return signalPassFailure();
     }
     // Accesses with the same offsets share their addresses and masks.

@@ -136,9 +136,9 @@ bool mayOverlap(const Bases &a, const Bases &b, tt::FuncOp kernel) {
   for (unsigned one : a.arguments) {
     if (b.arguments.contains(one))
       return true;
-    Attribute memory = kernel.getArgAttr(one, "tt.memory");
+    Attribute memory = kernel.getArgAttr(one, tt::memoryAttrName);
     if (memory && llvm::any_of(b.arguments, [&](unsigned other) {
-          return kernel.getArgAttr(other, "tt.memory") == memory;
+          return kernel.getArgAttr(other, tt::memoryAttrName) == memory;
         }))
       return true;
   }
@@ -162,7 +162,7 @@ class RelativePlaces {
 public:
   explicit RelativePlaces(tt::FuncOp kernel) {
     Builder builder(kernel.getContext());
-    StringRef name = "tt.divisibility";
+    StringRef name = tt::divisibilityAttrName;
     SmallVector<Attribute> before;
     for (unsigned i = 0; i < kernel.getNumArguments(); ++i) {
       before.push_back(kernel.getArgAttr(i, name));
@@ -470,7 +470,8 @@ bool Slicer::mayRepeat() {
 
 /// A slice begins at a multiple of its own length, not at one of the whole tile's.
 void limitDivisibility(Operation *op, unsigned dim, int64_t length) {
-  for (StringRef name : {StringRef("tt.divisibility"), StringRef(tt::testedDivisibilityAttrName)}) {
+  for (StringRef name :
+       {StringRef(tt::divisibilityAttrName), StringRef(tt::testedDivisibilityAttrName)}) {
     Attribute attr = op->getAttr(name);
     if (auto integer = dyn_cast_or_null<IntegerAttr>(attr)) {
       op->setAttr(name, IntegerAttr::get(integer.getType(), std::gcd(integer.getInt(), length)));

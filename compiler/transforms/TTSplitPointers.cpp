@@ -139,7 +139,7 @@ unsigned lowZeros(Value value, unsigned depth = 0) {
     if (!function || !argument.getOwner()->isEntryBlock())
       return 0;
     auto divisor =
-        function.getArgAttrOfType<IntegerAttr>(argument.getArgNumber(), "tt.divisibility");
+        function.getArgAttrOfType<IntegerAttr>(argument.getArgNumber(), tt::divisibilityAttrName);
     return divisor ? std::min(width, divisor.getValue().countr_zero()) : 0;
   }
   APInt constant;

@@ -159,7 +159,7 @@ void ValueParts::updateType(tt::FuncOp function, ArrayRef<StringRef> keptAttrs) 
     for (const PartType &part : expanded) {
       inputs.push_back(part.type);
       if (part.divisibility > 1)
-        kept.set("tt.divisibility", Builder(context).getI32IntegerAttr(part.divisibility));
+        kept.set(tt::divisibilityAttrName, Builder(context).getI32IntegerAttr(part.divisibility));
       attributes.push_back(kept.getDictionary(context));
       kept = {};
     }

@@ -37,6 +37,15 @@ inline constexpr int32_t kZero = 1;
 inline constexpr int32_t kNan = 2;
 } // namespace padding
 
+/// Attributes of a value: its numbers, or those that begin a run of them, are multiples of this;
+/// so many follow each other; so many are alike. Each has a number for each dimension.
+inline constexpr llvm::StringLiteral divisibilityAttrName = "tt.divisibility";
+inline constexpr llvm::StringLiteral contiguityAttrName = "tt.contiguity";
+inline constexpr llvm::StringLiteral constancyAttrName = "tt.constancy";
+
+/// An attribute of an argument: arguments with the same number may point into the same memory.
+inline constexpr llvm::StringLiteral memoryAttrName = "tt.memory";
+
 /// An attribute of an argument: the number of bytes by which the kernel tests that the argument is
 /// divisible. Accesses have a body for either result. In contrast, `tt.divisibility` is a promise.
 inline constexpr llvm::StringLiteral testedDivisibilityAttrName = "tt.tested_divisibility";

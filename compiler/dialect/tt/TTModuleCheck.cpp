@@ -120,8 +120,8 @@ private:
 
   /// Checks a promise about numbers: positive integers. 0 would promise anything.
   static LogicalResult checkHint(Operation *op, StringAttr name, Attribute hint) {
-    static constexpr StringLiteral names[] = {"tt.divisibility", "tt.contiguity", "tt.constancy",
-                                              testedDivisibilityAttrName};
+    static constexpr StringLiteral names[] = {tt::divisibilityAttrName, tt::contiguityAttrName,
+                                              tt::constancyAttrName, testedDivisibilityAttrName};
     if (!llvm::is_contained(names, name.getValue()))
       return success();
     auto isPositive = [](const APInt &value) {
