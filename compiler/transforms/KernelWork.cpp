@@ -279,14 +279,9 @@ void KernelWork::visitOp(Operation *op, double times, Operation *loop) {
           if (isInvariant(operand.get(), op) && !isStagedBefore(operand, op))
             use(operand.get());
       });
-    for (auto [argument, init] : llvm::zip(forOp.getRegionIterArgs(), forOp.getInitArgs())) {
+    // Compilers hold what a loop carries beside what a loop around it does.
+    for (BlockArgument argument : forOp.getRegionIterArgs())
       use(argument);
-      // What only the loop uses is where its sums are.
-      if (init.hasOneUse() && lives.contains(init) && !isCheap(init)) {
-        use(init);
-        lives.erase(argument);
-      }
-    }
     part();
     for (auto [outer, yielded] : llvm::zip(op->getResults(), forOp.getYieldedValues())) {
       // Yielded values take the place of the carried ones.
