@@ -139,11 +139,8 @@ static std::string print(ModuleOp module, bool withLocations) {
   return text;
 }
 
-/// Whether a kernel was refused for its threadgroup memory, and loops that need less of it are left
-/// to try.
+/// Whether a kernel was refused for its threadgroup memory.
 static bool needsLessMemory(ModuleOp module) {
-  if (!module->hasAttr(ttm::TTMDialect::getPipelineStagesAttrName()))
-    return false;
   int64_t limit = msl::TargetAttr::get(module).getThreadgroupBytes();
   return llvm::any_of(module.getOps<msl::KernelOp>(), [&](msl::KernelOp kernel) {
     return int64_t(kernel.getThreadgroupBytes().value_or(0)) > limit;
@@ -207,6 +204,8 @@ static FailureOr<CompiledKernel> compile(ModuleOp module, const std::string *tti
   auto lower = [&](const CompileOptions &chosen) -> LogicalResult {
     work = module.clone();
     (*work)->setAttr(msl::MSLDialect::getTargetAttrName(), *target);
+    if (!chosen.sharesOperands)
+      (*work)->setAttr(ttm::TTMDialect::getLacksMemoryAttrName(), UnitAttr::get(context));
     if (failed(managers.run(*work, buildTTToTTMPipeline, chosen)))
       return failure();
     if (options.printStages)
@@ -223,14 +222,24 @@ static FailureOr<CompiledKernel> compile(ModuleOp module, const std::string *tti
       if (succeeded(lower(chosen)))
         return success();
     }
-    // Tiles of double-buffered loops are the first to go where a kernel needs too much memory.
     if (!needsLessMemory(*work))
       return failure();
+    std::string first = diagnostics;
+    // Tiles of double-buffered loops are the first to go where a kernel needs too much memory, and
+    // then what stays in it for a second product.
+    if ((*work)->hasAttr(ttm::TTMDialect::getPipelineStagesAttrName())) {
+      diagnostics.clear();
+      chosen.numStages = 1;
+      chosen.obeyLoopStages = false;
+      if (succeeded(lower(chosen)))
+        return success();
+    }
     diagnostics.clear();
-    CompileOptions single = chosen;
-    single.numStages = 1;
-    single.obeyLoopStages = false;
-    return lower(single);
+    chosen.sharesOperands = false;
+    if (succeeded(lower(chosen)))
+      return success();
+    diagnostics = first;
+    return failure();
   };
   if (failed(lowerInMemory(options))) {
     // Where the choice is ours, a kernel is refused only if no other is possible.

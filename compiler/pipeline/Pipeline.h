@@ -26,6 +26,8 @@ struct CompileOptions {
   bool obeyLoopStages = true;
   /// Tiles for which a thread lacks registers are worked on in slices.
   bool sliceTiles = true;
+  /// Operands of products stay in threadgroup memory for later products, and over loops.
+  bool sharesOperands = true;
   /// A number for each argument of the kernel: arguments with the same number may point into the
   /// same memory; with 0, or without a number, an argument shares it with none.
   std::vector<int> memory;

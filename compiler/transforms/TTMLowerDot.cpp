@@ -92,6 +92,7 @@ class DotLowering {
 public:
   explicit DotLowering(tt::FuncOp func)
       : func(func), budget(Budget::of(func)),
+        lacksMemory(func->getParentOp()->hasAttr(TTMDialect::getLacksMemoryAttrName())),
         lacksRegisters(func->getParentOp()->hasAttr(TTMDialect::getLacksRegistersAttrName())) {}
 
   LogicalResult run() {
@@ -139,7 +140,7 @@ private:
 
   tt::FuncOp func;
   Budget budget;
-  bool lacksRegisters;
+  bool lacksMemory, lacksRegisters;
   /// Of the dot that is lowered.
   const msl::MatrixInstruction *instruction = nullptr;
   /// All operands of each block fit into threadgroup memory at once.
@@ -264,7 +265,7 @@ Value DotLowering::stage(OpBuilder &builder, const Operand &operand, TileType ty
 }
 
 bool DotLowering::canJoin(ArrayRef<const Operand *> stored, int64_t bytes) {
-  if (!group || stored.empty())
+  if (!group || stored.empty() || lacksMemory)
     return false;
   int64_t apart = invariantBytes + std::max(groupBytes.back(), bytes);
   int64_t together = invariantBytes + groupBytes.back() + bytes;
@@ -278,7 +279,7 @@ bool DotLowering::canJoin(ArrayRef<const Operand *> stored, int64_t bytes) {
 StagedOperand *DotLowering::findStaged(const Operand &operand, TileType type, int64_t bytes) {
   StagedOperand *found =
       llvm::find_if(staged, [&](const StagedOperand &each) { return each.has(operand, type); });
-  if (operand.inRegisters || found == staged.end())
+  if (operand.inRegisters || found == staged.end() || lacksMemory)
     return nullptr;
   int64_t before = bytes, with = bytes;
   for (auto [index, each] : llvm::enumerate(groupBytes)) {
@@ -302,7 +303,7 @@ static bool isDotBetween(Operation *first, Operation *last) {
 
 Value DotLowering::stageInvariant(const Operand &operand, TileType type) {
   Operation *loop = operand.invariantLoop;
-  if (operand.inRegisters || !loop)
+  if (operand.inRegisters || !loop || lacksMemory)
     return {};
   // Dots between the loops were placed without the tile.
   auto hasTile = [&](const InvariantOperand &each) {

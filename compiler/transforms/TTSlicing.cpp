@@ -520,7 +520,8 @@ Value Slicer::joinSteps(scf::ForOp loop, int64_t parts) {
   Value last = builder.createOrFold<arith::SubIOp>(loc, distance, one);
   Value steps = builder.createOrFold<arith::DivUIOp>(loc, last, step);
   steps = builder.createOrFold<arith::AddIOp>(loc, steps, one);
-  Value some = builder.createOrFold<arith::CmpIOp>(loc, arith::CmpIPredicate::slt, lower, upper);
+  auto isBelow = loop.getUnsignedCmp() ? arith::CmpIPredicate::ult : arith::CmpIPredicate::slt;
+  Value some = builder.createOrFold<arith::CmpIOp>(loc, isBelow, lower, upper);
   steps = builder.createOrFold<arith::SelectOp>(loc, some, steps, zero);
   loop.setLowerBound(zero);
   loop.setUpperBound(builder.createOrFold<arith::MulIOp>(loc, steps, count));

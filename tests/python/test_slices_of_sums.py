@@ -120,6 +120,37 @@ def test_loops_take_a_slice_in_each_step(
 
 
 @triton.jit
+def unsigned_kernel(a_ptr, c_ptr, n_ptr, first, count, K: tl.constexpr, WIDE: tl.constexpr):
+    """count times a @ a^T, in a loop over unsigned numbers."""
+    r = tl.arange(0, 64)
+    k = tl.arange(0, K)
+    acc = tl.zeros((64, 64), tl.float32)
+    steps = 0
+    kind: tl.constexpr = tl.uint64 if WIDE else tl.uint32
+    start = first.to(kind)
+    for _ in range(start, start + count.to(kind)):
+        a = tl.load(a_ptr + r[:, None] * K + k[None, :])
+        acc = tl.dot(a, a.T, acc)
+        steps += 1
+    tl.store(c_ptr + r[:, None] * 64 + r[None, :], acc)
+    tl.store(n_ptr, steps)
+
+
+@pytest.mark.parametrize("count", [0, 5])
+@pytest.mark.parametrize("first", [0, 2**31 - 2, 2**31, 2**63 - 2, 2**63])
+def test_loops_over_unsigned_numbers(first: int, count: int) -> None:
+    a = integers(np.random.default_rng(6), 64, 256)
+    c, n = np.full((64, 64), np.nan, np.float32), np.zeros(1, np.int32)
+    wide = first >= 2**62
+    # Arguments are signed: the same bits.
+    given = first - 2**64 if first >= 2**63 else first
+    kernel = unsigned_kernel[(1,)](a, c, n, given, count, 256, WIDE=wide, num_warps=4)
+    assert n[0] == count
+    np.testing.assert_array_equal(c, count * (a.astype(np.float32) @ a.astype(np.float32).T))
+    assert slices_of(kernel, 4) > 1
+
+
+@triton.jit
 def halves_kernel(a_ptr, b_ptr, c_ptr, K: tl.constexpr):
     """Sums of float16: what the slices give would be rounded more often."""
     r = tl.arange(0, 128)
@@ -257,3 +288,33 @@ def test_steps_that_store_their_operand(in_place: bool) -> None:
     stored_kernel[(1,)](a, b, c, copy, 64, num_warps=8)
     np.testing.assert_array_equal(c, want)
     np.testing.assert_array_equal(copy, after)
+
+
+@triton.jit
+def turned_kernel(a_ptr, b_ptr, c_ptr, k, BM: tl.constexpr, BK: tl.constexpr, FIRST: tl.constexpr):
+    """A product with a matrix that the loop does not change, beside a tile that is turned around."""
+    r = tl.arange(0, BM)
+    inner = tl.arange(0, BK)
+    acc = tl.zeros((BM, BM), tl.float32)
+    for start in range(0, k, BK):
+        a = tl.load(a_ptr + r[:, None] * k + (start + inner)[None, :])
+        b = tl.load(b_ptr + (start + inner)[:, None] * BM + r[None, :])
+        swap = (r[:, None] == (r[None, :] ^ 1)).to(a.dtype)
+        if FIRST:
+            a = tl.flip(a, 1)
+        a = tl.dot(swap, a).to(b.dtype)
+        if not FIRST:
+            a = tl.flip(a, 1)
+        acc = tl.dot(a, b, acc)
+    tl.store(c_ptr + r[:, None] * BM + r[None, :], acc)
+
+
+@pytest.mark.parametrize("first", [False, True])
+@pytest.mark.parametrize("num_warps", [1, 4, 8, 16, 32])
+def test_operands_stay_only_where_memory_has_room(num_warps: int, first: bool) -> None:
+    rng, k = np.random.default_rng(7), 256
+    a, b = integers(rng, 64, k), integers(rng, k, 64)
+    c = np.full((64, 64), np.nan, np.float32)
+    turned_kernel[(1,)](a, b, c, k, 64, 128, FIRST=first, num_warps=num_warps)
+    swapped = a[np.arange(64) ^ 1].reshape(64, 2, 128)[:, :, ::-1].reshape(64, k)
+    np.testing.assert_array_equal(c, swapped.astype(np.float32) @ b.astype(np.float32))

@@ -42,6 +42,8 @@ def TTM_Dialect : Dialect {
     static constexpr ::llvm::StringLiteral getSlicesAttrName() { return "ttm.slices"; }
     /// Of a module: a loop runs over slices of its tiles, because a thread would lack registers.
     static constexpr ::llvm::StringLiteral getLacksRegistersAttrName() { return "ttm.lacks_registers"; }
+    /// Of a module: threadgroup memory has no room for operands of products beside those of the same product.
+    static constexpr ::llvm::StringLiteral getLacksMemoryAttrName() { return "ttm.lacks_memory"; }
     /// Of a module: the most stages in which a loop of it loads tiles.
     static constexpr ::llvm::StringLiteral getPipelineStagesAttrName() { return "ttm.pipeline_stages"; }
     /// Of an access: its mask is false for some element, or nothing is gained where it is not.
