@@ -30,7 +30,7 @@ struct TTChooseThreadsPass : impl::TTChooseThreadsBase<TTChooseThreadsPass> {
         stages = choice.stages;
         module->setAttr(ttm::TTMDialect::getChoiceAttrName(),
                         builder.getStringAttr(choice.describe()));
-        if (choice.operandBytes <= Budget::of(module).getDotBytes())
+        if (choice.fitsMemory(Budget::of(module)))
           module->setAttr(kMostRegistersAttr, builder.getI64IntegerAttr(choice.mostRegisters));
       }
     }

@@ -152,10 +152,9 @@ private:
   }
   bool fits(int64_t registers, int warps) { return registers <= getLimit(warps) && !slicesAll(); }
   int64_t getDotBytes() { return Budget::of(getOperation()).getDotBytes(); }
-  /// Whether the operands of each product can be staged at once.
-  bool fitsMemory(const ThreadChoice &expected) { return expected.operandBytes <= getDotBytes(); }
   bool fits(const ThreadChoice &expected) {
-    return fits(expected.mostRegisters, expected.warps) && fitsMemory(expected);
+    return fits(expected.mostRegisters, expected.warps) &&
+           expected.fitsMemory(Budget::of(getOperation()));
   }
 
   /// The kernel with the SIMD-groups of `whole`, which lacks registers or threadgroup memory: in
@@ -237,7 +236,8 @@ private:
         break;
       best = std::move(found);
     }
-    if (double(best.registers) > kGain * double(whole.mostRegisters) && !slicesAll())
+    if (double(best.registers) > kGain * double(whole.mostRegisters) && !slicesAll() &&
+        whole.fitsMemory(Budget::of(getOperation())))
       return {{}, whole};
     ThreadChoice expected = evaluate(getKernel(*best.module), whole.warps);
     return {std::move(best), expected};

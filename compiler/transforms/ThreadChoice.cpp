@@ -51,6 +51,8 @@ static constexpr double kChainedDotRegisters = 4;
 static constexpr double kChainedShare = 1.25;
 /// The registers that a thread may have, over those that are estimated.
 static constexpr double kRegisterRange[] = {0.9, 1.0, 1.0, 1.1};
+/// Instructions for each number of a tile that changes threads, at once and in rounds.
+static constexpr double kExchange = 6, kExchangeInRounds = 36;
 /// Larger tiles change threads in rounds, with a place for each number.
 static constexpr int64_t kStoredBytes = 16384;
 static constexpr double kPlaceRegisters = 2.2;
@@ -81,6 +83,10 @@ int64_t getRegisterLimit(int64_t threads) {
     if (threads <= held)
       return most;
   return kOccupancy[0].first;
+}
+
+bool ThreadChoice::fitsMemory(const Budget &budget) const {
+  return operandBytes <= budget.getDotBytes() && exchangeBytes <= budget.getExchangeBytes(0);
 }
 
 std::string ThreadChoice::describe() const {
@@ -187,7 +193,10 @@ ThreadChoice evaluate(const KernelWork &kernel, const Budget &budget, int warps,
       lines += all;
       break;
     case WorkKind::Exchange:
-      issue += all * 6;
+      choice.exchangeBytes = std::max(choice.exchangeBytes, work.tile.elements * work.tile.bytes);
+      issue += work.tile.elements * work.tile.bytes <= budget.getExchangeBytes(0)
+                   ? all * kExchange
+                   : all * kExchangeInRounds;
       // What a thread has of a large tile goes to its places number by number.
       if (work.tile.last < work.tile.elements &&
           work.tile.elements * work.tile.bytes > kStoredBytes)

@@ -23,6 +23,9 @@ struct ThreadChoice {
   /// What the operands of one product want of it, beside those that stay. Where they are more than
   /// `Budget::getDotBytes()`, they wait in registers and are staged in parts.
   int64_t operandBytes = 0;
+  /// What the largest tile that changes threads wants of it. Where it is more than
+  /// `Budget::getExchangeBytes()`, the tile goes in rounds, and each number is asked for its round.
+  int64_t exchangeBytes = 0;
   /// Threads of such threadgroups that a core holds.
   int64_t inFlight = 0;
   /// Of one program: instructions of all SIMD-groups, lines of device memory, barriers.
@@ -30,12 +33,15 @@ struct ThreadChoice {
   /// Cycles of a core for one program.
   double cost = 0;
 
+  /// Whether operands are staged at once, and tiles change threads in one round.
+  bool fitsMemory(const Budget &budget) const;
+
   /// The expectations in words, for people.
   std::string describe() const;
 };
 
 /// Of a module between `tt-choose-threads` and `tt-slice-tiles`: `ThreadChoice::mostRegisters`, if
-/// the operands of each product fit in threadgroup memory.
+/// it fits in threadgroup memory (`ThreadChoice::fitsMemory`).
 inline constexpr llvm::StringLiteral kMostRegistersAttr = "ttm.most_registers";
 /// Of the same modules: the SIMD-groups were chosen, not given.
 inline constexpr llvm::StringLiteral kChosenWarpsAttr = "ttm.chosen_warps";
