@@ -20,6 +20,22 @@ def slices_of(kernel: Any, expected: int) -> int:
 
 
 @triton.jit
+def add_block(acc, a_ptr, b_ptr, rows, columns, at, inside, m, n, k):
+    """acc + a @ b, where ``at`` are the places along K, and ``inside`` says which of them count."""
+    a = tl.load(
+        a_ptr + rows[:, None] * k + at[None, :],
+        mask=(rows < m)[:, None] & inside[None, :],
+        other=0,
+    )
+    b = tl.load(
+        b_ptr + at[:, None] * n + columns[None, :],
+        mask=inside[:, None] & (columns < n)[None, :],
+        other=0,
+    )
+    return tl.dot(a, b, acc)
+
+
+@triton.jit
 def product_kernel(
     a_ptr, b_ptr, c_ptr, m, n, k, first, step,
     BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, KIND: tl.constexpr,
@@ -32,60 +48,26 @@ def product_kernel(
     if KIND == "steps":
         for start in range(first, k, BK):
             at = start + inner
-            a = tl.load(
-                a_ptr + rows[:, None] * k + at[None, :],
-                mask=(rows < m)[:, None] & (at < k)[None, :],
-                other=0,
-            )
-            b = tl.load(
-                b_ptr + at[:, None] * n + columns[None, :],
-                mask=(at < k)[:, None] & (columns < n)[None, :],
-                other=0,
-            )
-            acc = tl.dot(a, b, acc)
-    elif KIND == "counted":
-        for i in range(tl.cdiv(k - first, BK)):
-            left = k - first - i * BK
-            at = first + i * BK + inner
-            a = tl.load(
-                a_ptr + rows[:, None] * k + at[None, :],
-                mask=(rows < m)[:, None] & (inner < left)[None, :],
-                other=0,
-            )
-            b = tl.load(
-                b_ptr + at[:, None] * n + columns[None, :],
-                mask=(inner < left)[:, None] & (columns < n)[None, :],
-                other=0,
-            )
-            acc = tl.dot(a, b, acc)
-    elif KIND == "carried":
-        at = first + inner
-        a_at = a_ptr + rows[:, None] * k + at[None, :]
-        b_at = b_ptr + at[:, None] * n + columns[None, :]
-        left = k - first
-        while_more = tl.cdiv(k - first, BK)
-        for _ in range(while_more):
-            a = tl.load(a_at, mask=(rows < m)[:, None] & (inner < left)[None, :], other=0)
-            b = tl.load(b_at, mask=(inner < left)[:, None] & (columns < n)[None, :], other=0)
-            acc = tl.dot(a, b, acc)
-            a_at += BK
-            b_at += BK * n
-            left -= BK
-    else:
-        # Steps that are not those of the tile: only every other block, by a step that is an argument.
+            acc = add_block(acc, a_ptr, b_ptr, rows, columns, at, at < k, m, n, k)
+    elif KIND == "strided":
+        # Every other block alone, by a step that is an argument.
         for start in range(first, k, step):
             at = start + inner
-            a = tl.load(
-                a_ptr + rows[:, None] * k + at[None, :],
-                mask=(rows < m)[:, None] & (at < k)[None, :],
-                other=0,
-            )
-            b = tl.load(
-                b_ptr + at[:, None] * n + columns[None, :],
-                mask=(at < k)[:, None] & (columns < n)[None, :],
-                other=0,
-            )
-            acc = tl.dot(a, b, acc)
+            acc = add_block(acc, a_ptr, b_ptr, rows, columns, at, at < k, m, n, k)
+    elif KIND == "counted":
+        for i in range(tl.cdiv(k - first, BK)):
+            at = first + i * BK + inner
+            inside = inner < k - first - i * BK
+            acc = add_block(acc, a_ptr, b_ptr, rows, columns, at, inside, m, n, k)
+    else:
+        # Pointers and a counter change from step to step.
+        left = k - first
+        for _ in range(tl.cdiv(k - first, BK)):
+            inside = inner < left
+            acc = add_block(acc, a_ptr, b_ptr, rows, columns, first + inner, inside, m, n, k)
+            a_ptr += BK
+            b_ptr += BK * n
+            left -= BK
     inside = (rows < m)[:, None] & (columns < n)[None, :]
     tl.store(c_ptr + rows[:, None] * n + columns[None, :], acc, mask=inside)
 
