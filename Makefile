@@ -147,6 +147,7 @@ sanitize: setup-tests build
 	PYTHONPATH=python:tests/python $(PYTHON_ENV)/python -m random_programs --jobs $(JOBS) --count 1000 --seed $(SEED) \
 	  --texts build-sanitize/programs
 	$(FUZZ_TTIR) --build build-sanitize --corpus build-sanitize/programs --programs 0 --mutants 0 --limit 120 --metal
+	test ! -d $(PACKAGE_KERNELS) || $(FUZZ_TTIR) --build build-sanitize --corpus $(PACKAGE_KERNELS) --programs 0 --mutants 0 --limit 120
 
 # The same SEED gives the same texts. Texts that fail are kept in build/fuzz-ttir.
 FUZZ_TTIR = $(PYTHON_ENV)/python tests/fuzz/fuzz_ttir.py --jobs $(JOBS)
@@ -162,8 +163,10 @@ mlx-kernels: setup-tests build
 	$(if $(MLX),TRITON_METAL_MLX_SOURCE=$(abspath $(MLX))) TRITON_METAL_MLX_CHECKS=all $(PYTEST) tests/python/test_mlx_runs_*.py \
 	  tests/python/test_mlx_tables.py
 
+# The Triton IR of their kernels, which `make sanitize` compiles, too.
+PACKAGE_KERNELS = $(CURDIR)/build/package-kernels
 packages: setup-tests build
-	@$(PYTHON_ENV)/python scripts/packages $(if $(TRITON),--tutorials $(TRITON))
+	@TRITON_KERNEL_DUMP=1 TRITON_DUMP_DIR=$(PACKAGE_KERNELS) $(PYTHON_ENV)/python scripts/packages $(if $(TRITON),--tutorials $(TRITON))
 
 agx: setup-tests build
 	benchmarks/agx/build.sh

@@ -160,14 +160,16 @@ void Rewriter::enter(tt::FuncOp function) {
     };
     size_t lastStride = 2 * desc.getRank();
     // What is passed twice is one value, of which both places may know something.
+    SmallVector<PartType> partTypes = partsOf(type);
     if (hasShapeBehind(function, unsigned(index)))
-      for (auto [part, known] : llvm::enumerate(ArrayRef(partsOf(type)).slice(1, lastStride))) {
+      for (size_t part = 0; part < lastStride; ++part) {
         unsigned behind = unsigned(index + 1 + part);
         parts[1 + part] = entry.getArgument(place + unsigned(part));
         auto divisor = function.getArgAttrOfType<IntegerAttr>(behind, tt::divisibilityAttrName);
-        if (known.divisibility > (divisor ? divisor.getInt() : 1))
+        int32_t divisibility = partTypes[1 + part].divisibility;
+        if (divisibility > (divisor ? divisor.getInt() : 1))
           function.setArgAttr(behind, tt::divisibilityAttrName,
-                              builder.getI32IntegerAttr(known.divisibility));
+                              builder.getI32IntegerAttr(divisibility));
       }
     known(lastStride, builder.getI64IntegerAttr(1));
     size_t part = lastStride;
