@@ -302,6 +302,7 @@ ThreadChoice evaluate(const KernelWork &kernel, const Budget &budget, int warps,
         // Operands of as many vectors go through registers side by side, one after another; those
         // that are staged in parts wait there, with barriers around each part.
         int64_t most = budget.getDotBytes() - std::min(invariantBytes, budget.getInvariantBytes());
+        most = std::max<int64_t>({most, budget.getDotBytes() / 2, 1});
         double parts = 0;
         if (stepBytes > most) {
           barriers += 2 * work.times * double((stepBytes - 1) / most);
