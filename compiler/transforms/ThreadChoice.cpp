@@ -192,18 +192,17 @@ ThreadChoice evaluate(const KernelWork &kernel, const Budget &budget, int warps,
       issue += all * 8;
       lines += all;
       break;
-    case WorkKind::Exchange:
-      choice.exchangeBytes = std::max(choice.exchangeBytes, work.tile.elements * work.tile.bytes);
-      issue += work.tile.elements * work.tile.bytes <= budget.getExchangeBytes(0)
-                   ? all * kExchange
-                   : all * kExchangeInRounds;
+    case WorkKind::Exchange: {
+      int64_t bytes = work.tile.elements * work.tile.bytes;
+      choice.exchangeBytes = std::max(choice.exchangeBytes, bytes);
+      issue += all * (bytes <= budget.getExchangeBytes(0) ? kExchange : kExchangeInRounds);
       // What a thread has of a large tile goes to its places number by number.
-      if (work.tile.last < work.tile.elements &&
-          work.tile.elements * work.tile.bytes > kStoredBytes)
+      if (work.tile.last < work.tile.elements && bytes > kStoredBytes)
         working = std::max(working, kPlaceRegisters * each);
       barriers += 2 * work.times;
-      partialBytes = std::max(partialBytes, work.tile.elements * work.tile.bytes);
+      partialBytes = std::max(partialBytes, bytes);
       break;
+    }
     case WorkKind::Reduce:
     case WorkKind::Scan: {
       Spread spread(work.tile, work.width, warps);

@@ -89,8 +89,13 @@ class CodeGenerator(Statements, Expressions, Calls):
         for name, part in (memory or {}).items():
             own, other = named.get(name), named.get(part.same_as)
             # Descriptors of one array may have sizes, strides and padding of their own.
-            if own is not None and own.type.is_ptr() and other is not None:
-                named[name] = other if own.type == other.type else own
+            if (
+                own is not None
+                and other is not None
+                and own.type == other.type
+                and own.type.is_ptr()
+            ):
+                named[name] = other
         leaves = iter(named.values())
         for name, part in arguments.items():
             self.scope[name] = self.with_descriptors(fill(part, leaves))
