@@ -111,12 +111,6 @@ SmallVector<PartType> Rewriter::partsOf(Type type) {
   return parts;
 }
 
-/// Whether the arguments behind a descriptor are its sizes and strides.
-bool hasShapeBehind(tt::FuncOp function, unsigned index) {
-  auto flag = function.getArgAttrOfType<BoolAttr>(index, tt::shapeFollowsAttrName);
-  return flag && flag.getValue();
-}
-
 /// The types of a descriptor's sizes and strides.
 SmallVector<Type> getShapeTypes(tt::TensorDescType desc) {
   SmallVector<Type> types(desc.getRank(), IntegerType::get(desc.getContext(), 32));
@@ -127,7 +121,7 @@ SmallVector<Type> getShapeTypes(tt::TensorDescType desc) {
 LogicalResult verifyShapesBehind(tt::FuncOp function) {
   ArrayRef<Type> types = function.getArgumentTypes();
   for (auto [index, type] : llvm::enumerate(types)) {
-    if (!hasShapeBehind(function, unsigned(index)))
+    if (!tt::hasShapeBehind(function, unsigned(index)))
       continue;
     auto desc = dyn_cast<tt::TensorDescType>(type);
     if (!desc)
@@ -161,7 +155,7 @@ void Rewriter::enter(tt::FuncOp function) {
     size_t lastStride = 2 * desc.getRank();
     // What is passed twice is one value, of which both places may know something.
     SmallVector<PartType> partTypes = partsOf(type);
-    if (hasShapeBehind(function, unsigned(index)))
+    if (tt::hasShapeBehind(function, unsigned(index)))
       for (size_t part = 0; part < lastStride; ++part) {
         unsigned behind = unsigned(index + 1 + part);
         parts[1 + part] = entry.getArgument(place + unsigned(part));

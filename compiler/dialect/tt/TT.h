@@ -59,6 +59,10 @@ inline constexpr llvm::StringLiteral roundsToTF32AttrName = "tt.rounds_to_tf32";
 /// then its strides, as Triton's front end passes them for the kernel's own use.
 inline constexpr llvm::StringLiteral shapeFollowsAttrName = "tt.shape_follows";
 
+class FuncOp;
+
+/// Whether the function's argument of that index has this attribute.
+bool hasShapeBehind(FuncOp function, unsigned index);
 /// Whether the argument is such a descriptor, or one of the arguments that follow it.
 bool isPartOfDescriptor(mlir::BlockArgument argument);
 

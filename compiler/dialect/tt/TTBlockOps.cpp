@@ -8,15 +8,19 @@ using namespace mlir;
 using namespace triton_metal;
 using namespace triton_metal::tt;
 
+bool tt::hasShapeBehind(FuncOp function, unsigned index) {
+  auto flag = function.getArgAttrOfType<BoolAttr>(index, shapeFollowsAttrName);
+  return flag && flag.getValue();
+}
+
 bool tt::isPartOfDescriptor(BlockArgument argument) {
   auto function = dyn_cast<FuncOp>(argument.getOwner()->getParentOp());
   if (!function || !argument.getOwner()->isEntryBlock())
     return false;
   for (int64_t index = argument.getArgNumber(); index >= 0; --index)
-    if (auto desc = dyn_cast<TensorDescType>(function.getArgument(unsigned(index)).getType())) {
-      auto flag = function.getArgAttrOfType<BoolAttr>(unsigned(index), shapeFollowsAttrName);
-      return flag && flag.getValue() && argument.getArgNumber() - index <= 2 * desc.getRank();
-    }
+    if (auto desc = dyn_cast<TensorDescType>(function.getArgument(unsigned(index)).getType()))
+      return hasShapeBehind(function, unsigned(index)) &&
+             argument.getArgNumber() - index <= 2 * desc.getRank();
   return false;
 }
 
