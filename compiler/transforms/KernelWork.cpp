@@ -254,6 +254,7 @@ void KernelWork::visitOp(Operation *op, double times, Operation *loop) {
       value = from->getOperand(0);
     }
     work.simdgroup = getDotForm(dot, budget) == DotForm::Matrices;
+    work.isNested = loop && loop->getParentOfType<scf::ForOp>();
     accumulators[dot.getResult()] = {work.m, work.n};
     add(WorkKind::Dot);
     makers[result] = int(works.size()) - 1;

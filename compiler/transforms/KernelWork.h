@@ -70,6 +70,8 @@ struct Work {
   /// The bytes of its numbers in fragments: G13 multiplies no bfloats.
   int64_t fragmentA = 0, fragmentB = 0;
   bool loadsA = false, loadsB = false, registersA = false, invariantA = false, simdgroup = false;
+  /// Of a dot: its loop is in another one.
+  bool isNested = false;
   /// The innermost loop around it, or null.
   mlir::Operation *loop = nullptr;
   /// When it runs: between which reductions, dots and loops.

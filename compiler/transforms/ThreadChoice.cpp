@@ -26,6 +26,8 @@ static constexpr double kDependent = 2;
 static constexpr double kLineWait = 40;
 /// Cycles of a simdgroup matrix multiply.
 static constexpr double kMultiply = 16;
+/// The cost of multiplies in a loop within another one: compilers move the sums that both carry.
+static constexpr double kNested = 1.2;
 /// Registers that every kernel needs: addresses, indices and what is on its way.
 static constexpr int64_t kBaseRegisters = 14;
 /// Registers of a vector that is on its way to memory or from there: its numbers.
@@ -269,7 +271,8 @@ ThreadChoice evaluate(const KernelWork &kernel, const Budget &budget, int warps,
       double loadsA = registersA ? 0 : double(work.m) / (8.0 * double(rows));
       double loadsB = double(work.n) / (8.0 * double(columns)), loads = loadsA + loadsB;
       double groups = double(rows * columns) * copies;
-      issue += groups * work.times * (own * (kMultiply + 1) + loads * steps * 3);
+      double nested = work.isNested ? kNested : 1;
+      issue += nested * groups * work.times * (own * (kMultiply + 1) + loads * steps * 3);
       // Rows in threadgroup memory have 16 bytes of padding.
       int64_t rowsA = registersA ? 0 : work.batch * work.m, rowsB = work.batch * work.k;
       int64_t a = rowsA * work.k * work.bytesA, b = rowsB * work.n * work.bytesB;
@@ -382,7 +385,10 @@ ThreadChoice evaluate(const KernelWork &kernel, const Budget &budget, int warps,
 } // namespace
 
 ThreadChoice chooseThreads(FuncOp kernel, const Budget &budget, int warps, int stages) {
-  KernelWork work(kernel, budget);
+  return chooseThreads(KernelWork(kernel, budget), budget, warps, stages);
+}
+
+ThreadChoice chooseThreads(const KernelWork &work, const Budget &budget, int warps, int stages) {
   int most = static_cast<int>(std::min<int64_t>(32, budget.getThreads() / kSimdWidth));
   SmallVector<ThreadChoice> all;
   for (int w = 1; w <= 32; w *= 2) {

@@ -12,6 +12,8 @@
 
 namespace triton_metal {
 
+class KernelWork;
+
 /// What a threadgroup is made of, with what the model expects of it.
 struct ThreadChoice {
   int warps = 4;
@@ -59,6 +61,7 @@ int64_t getRegisterLimit(int64_t threads);
 /// which is nearest to four SIMD-groups and one stage. `warps` and `stages` are what is given; 0
 /// leaves them open. The answer depends on the function and the target alone.
 ThreadChoice chooseThreads(tt::FuncOp kernel, const Budget &budget, int warps, int stages);
+ThreadChoice chooseThreads(const KernelWork &kernel, const Budget &budget, int warps, int stages);
 
 } // namespace triton_metal
 

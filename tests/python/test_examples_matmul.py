@@ -156,9 +156,11 @@ def test_counts(name: str, shape: tuple[int, int, int]) -> None:
         # Two slots of float32 tiles, 35 KB, do not fit: they stay single-buffered.
         if name == "float32":
             barriers = 2
+        # Operands of 18 KB and more go in two slices along K, so that a core holds more threads.
+        slices = 2 if name == "float32" or num_stages == 2 else 1
         # One more: when it is double-buffered before the loop, to hand over the first tiles, and
         # otherwise behind the last step.
-        assert counts.barriers_per_program <= barriers * steps + 1
+        assert counts.barriers_per_program <= barriers * steps * slices + 1
         assert counts.private_bytes == 0
         assert counts.scalar_multiply_adds == 0
         assert (

@@ -80,6 +80,9 @@ def product_kernel(
         (np.float16, (128, 64, 128), 4),
         (np.float32, (64, 64, 64), 8),
         (np.int8, (64, 64, 256), 8),
+        # Threads have enough registers, but a core few of them.
+        (np.float16, (64, 64, 64), 4),
+        (np.float32, (32, 64, 64), 4),
     ],
 )
 def test_loops_take_a_slice_in_each_step(
@@ -99,6 +102,59 @@ def test_loops_take_a_slice_in_each_step(
         want = a[:, taken].astype(c.dtype) @ b[taken].astype(c.dtype)
         np.testing.assert_array_equal(c, want, err_msg=f"{(m, n, k, first)}")
         assert slices_of(kernel, 2) > 1
+
+
+@pytest.mark.parametrize(
+    ("dtype", "tile", "num_warps", "num_stages", "slices", "nbytes"),
+    [
+        # 18 KB of operands leave a core three threadgroups, 10 KB six.
+        (np.float16, (64, 64, 64), 4, 1, 2, 10 * 1024),
+        (np.float16, (64, 64, 32), 4, 1, 1, 11 * 1024),
+        # Two buffers stay two where they fit.
+        (np.float16, (64, 64, 32), 4, 2, 2, 12 * 1024),
+        (np.float16, (64, 64, 64), 4, 2, 2, 11 * 1024),
+        (np.float32, (64, 32, 64), 4, 1, 4, 8 * 1024),
+        # With as many threads as there can be, slices only cost barriers.
+        (np.float16, (32, 32, 32), 4, 1, 1, 6 * 1024),
+        (np.float16, (64, 64, 64), 16, 1, 1, 19 * 1024),
+    ],
+)
+@pytest.mark.own_target
+def test_slices_have_a_core_hold_more_threads(
+    dtype: Any, tile: tuple[int, int, int], num_warps: int, num_stages: int, slices: int, nbytes: int
+) -> None:
+    rng = np.random.default_rng(0)
+    m, n, k = 100, 70, 200
+    a, b = integers(rng, m, k, dtype=dtype), integers(rng, k, n, dtype=dtype)
+    c = np.full((m, n), np.nan, np.float32)
+    kernel = product_kernel[triton.cdiv(m, tile[0]), triton.cdiv(n, tile[1])](
+        a, b, c, m, n, k, 0, tile[2], *tile, KIND="steps", num_warps=num_warps, num_stages=num_stages
+    )  # fmt: skip
+    np.testing.assert_array_equal(c, a.astype(np.float32) @ b.astype(np.float32))
+    assert slices_of(kernel, slices) == slices
+    if not ON_STOCK:
+        assert nbytes - 2048 < kernel.metadata.shared <= nbytes
+        fits = num_stages == 2 and tile[2] == 32
+        assert kernel.metadata.pipeline_stages == (2 if fits else 1)
+
+
+def test_a_loop_that_names_its_stages_is_sliced_like_others() -> None:
+    """A loop's own two buffers fit once its steps are slices."""
+    rng = np.random.default_rng(0)
+    a, b = integers(rng, 64, 200), integers(rng, 200, 64)
+    c = np.full((64, 64), np.nan, np.float32)
+    staged_kernel[(1,)](a, b, c, 200, num_warps=4)
+    np.testing.assert_array_equal(c, a.astype(np.float32) @ b.astype(np.float32))
+
+
+@triton.jit
+def staged_kernel(a_ptr, b_ptr, c_ptr, k):
+    r = tl.arange(0, 64)
+    acc = tl.zeros((64, 64), tl.float32)
+    for start in tl.range(0, k, 64, num_stages=3):
+        at = start + r
+        acc = add_block(acc, a_ptr, b_ptr, r, r, at, at < k, 64, 64, k)
+    tl.store(c_ptr + r[:, None] * 64 + r[None, :], acc)
 
 
 @triton.jit
