@@ -51,6 +51,41 @@ static std::optional<int64_t> getConstant(Value value) {
   return number.getSExtValue();
 }
 
+/// A number of 32 bits that a number is; the number itself if it is none.
+static Value narrow(Value number) {
+  auto wide = number.getDefiningOp<arith::ExtSIOp>();
+  return wide && wide.getIn().getType().isInteger(32) ? wide.getIn() : number;
+}
+
+std::optional<BlockBound> BlockBound::match(Value value) {
+  if (!getElementTypeOrSelf(value).isInteger(32))
+    return std::nullopt;
+  if (auto splat = value.getDefiningOp<tt::SplatOp>())
+    value = splat.getSrc();
+  if (auto narrow = value.getDefiningOp<arith::TruncIOp>())
+    value = narrow.getIn();
+  auto choice = value.getDefiningOp<arith::SelectOp>();
+  if (!choice || getConstant(choice.getFalseValue()) != 0)
+    return std::nullopt;
+  auto order = choice.getCondition().getDefiningOp<arith::CmpIOp>();
+  auto least = choice.getTrueValue().getDefiningOp<arith::MinUIOp>();
+  if (!order || !least)
+    return std::nullopt;
+  auto distance = least.getLhs().getDefiningOp<arith::SubIOp>();
+  std::optional<int64_t> count = getConstant(least.getRhs());
+  bool isSwapped = order.getPredicate() == arith::CmpIPredicate::sgt;
+  if (!distance || !count || (!isSwapped && order.getPredicate() != arith::CmpIPredicate::slt))
+    return std::nullopt;
+  Value smaller = isSwapped ? order.getRhs() : order.getLhs();
+  Value larger = isSwapped ? order.getLhs() : order.getRhs();
+  std::optional<int64_t> constant = getConstant(larger);
+  bool isLarger = narrow(distance.getLhs()) == narrow(larger) ||
+                  (constant && constant == getConstant(distance.getLhs()));
+  if (!isLarger || narrow(distance.getRhs()) != narrow(smaller))
+    return std::nullopt;
+  return BlockBound{constant == 0 ? Value() : narrow(larger), narrow(smaller), *count};
+}
+
 Affine AffineSteps::first() {
   std::optional<int64_t> constant = getConstant(loop.getLowerBound());
   return constant ? Affine::constant(*constant) : Affine::of(loop.getLowerBound());
@@ -123,6 +158,14 @@ std::optional<Affine> AffineSteps::getEnd(const Affine &sum, bool isLeast) {
   return end.isSmall() ? std::optional(end) : std::nullopt;
 }
 
+bool AffineSteps::isWithin(const Affine &sum, int64_t least, int64_t most) {
+  if (sum.perIndex)
+    return false;
+  std::optional<Affine> from = getEnd(sum, /*isLeast=*/true), to = getEnd(sum, /*isLeast=*/false);
+  return from && to && from->terms.empty() && to->terms.empty() && from->low == least &&
+         to->high <= most;
+}
+
 std::optional<Affine> AffineSteps::getCarried(BlockArgument argument, unsigned depth) {
   // What grows by a constant in each step is its first value and a multiple of the index.
   unsigned number = argument.getArgNumber() - 1;
@@ -143,24 +186,59 @@ std::optional<Affine> AffineSteps::getCarried(BlockArgument argument, unsigned d
   return result;
 }
 
+std::optional<Affine> AffineSteps::getSum(Operation *op, unsigned depth) {
+  if (isa<arith::AddIOp, arith::SubIOp>(op)) {
+    std::optional<Affine> sum = get(op->getOperand(0), depth + 1);
+    std::optional<Affine> rhs = sum ? get(op->getOperand(1), depth + 1) : std::nullopt;
+    if (!rhs)
+      return std::nullopt;
+    sum->add(*rhs, isa<arith::AddIOp>(op) ? 1 : -1);
+    return sum;
+  }
+  if (isa<arith::MulIOp>(op))
+    for (unsigned side : {0, 1})
+      if (std::optional<int64_t> factor = getConstant(op->getOperand(side)))
+        if (std::optional<Affine> other = get(op->getOperand(1 - side), depth + 1);
+            other && std::abs(*factor) <= kMostFactor) {
+          Affine product;
+          product.add(*other, *factor);
+          return product;
+        }
+  return std::nullopt;
+}
+
+std::optional<Affine> AffineSteps::getWidened(Value value) {
+  // Sums of 32 bits may have wrapped around; the index and numbers from before the loop are what
+  // they are.
+  if (value == loop.getInductionVar())
+    return Affine{{}, 1, 0, 0};
+  if (std::optional<int64_t> constant = getConstant(value))
+    return Affine::constant(*constant);
+  bool isKnown =
+      value.getType().isInteger(32) && (loop.isDefinedOutsideOfLoop(value) || getPart(value));
+  return isKnown ? std::optional(Affine::of(value)) : std::nullopt;
+}
+
 std::optional<Affine> AffineSteps::get(Value value, unsigned depth) {
-  if (depth > 16 || !getElementTypeOrSelf(value).isInteger(32))
+  Type element = getElementTypeOrSelf(value);
+  if (depth > 16 || !(element.isInteger(32) || value.getType().isInteger(64)))
     return std::nullopt;
   if (value == loop.getInductionVar())
     return Affine{{}, 1, 0, 0};
   if (std::optional<int64_t> constant = getConstant(value))
     return Affine::constant(*constant);
   std::optional<Affine> result;
-  bool isBefore = loop.isDefinedOutsideOfLoop(value),
-       isTile = isa<RankedTensorType>(value.getType());
+  bool isTile = isa<RankedTensorType>(value.getType()), isWide = element.isInteger(64);
   Operation *op = value.getDefiningOp();
-  if (auto argument = dyn_cast<BlockArgument>(value);
-      argument && argument.getOwner() == loop.getBody())
+  auto argument = dyn_cast<BlockArgument>(value);
+  if (argument && argument.getOwner() == loop.getBody())
     result = getCarried(argument, depth);
-  else if (isBefore && !isTile)
+  else if (!isWide && !isTile && loop.isDefinedOutsideOfLoop(value))
     result = Affine::of(value);
   else if (!op)
     return std::nullopt;
+  else if (auto wide = dyn_cast<arith::ExtSIOp>(op))
+    result = getWidened(wide.getIn());
   else if (getPart(value))
     result = Affine::of(value);
   else if (onlyMoves(op))
@@ -169,19 +247,8 @@ std::optional<Affine> AffineSteps::get(Value value, unsigned depth) {
     result = get(splat.getSrc(), depth + 1);
   else if (auto range = dyn_cast<tt::MakeRangeOp>(op))
     result = Affine{{}, 0, int32_t(range.getStart()), int32_t(range.getEnd()) - 1};
-  else if (isa<arith::AddIOp, arith::SubIOp>(op)) {
-    result = get(op->getOperand(0), depth + 1);
-    std::optional<Affine> rhs = result ? get(op->getOperand(1), depth + 1) : std::nullopt;
-    if (!rhs)
-      return std::nullopt;
-    result->add(*rhs, isa<arith::AddIOp>(op) ? 1 : -1);
-  } else if (isa<arith::MulIOp>(op)) {
-    for (unsigned side : {0, 1})
-      if (std::optional<int64_t> factor = getConstant(op->getOperand(side)))
-        if (std::optional<Affine> other = get(op->getOperand(1 - side), depth + 1);
-            other && std::abs(*factor) <= kMostFactor)
-          result.emplace().add(*other, *factor);
-  }
+  else
+    result = getSum(op, depth);
   return result && result->isSmall() ? result : std::nullopt;
 }
 

@@ -8,8 +8,8 @@
 
 namespace triton_metal {
 
-/// Integers of 32 bits in a step of a loop. Each is congruent, modulo 2^32, to the sum of the
-/// terms, `perIndex` times the loop's index and a number from `low` to `high`.
+/// Integers in a step of a loop. Each is congruent, modulo 2^32, to the sum of the terms,
+/// `perIndex` times the loop's index and a number from `low` to `high`; one of 64 bits is that sum.
 struct Affine {
   /// Scalars that the loop does not change, each once, and their factors.
   llvm::SmallVector<std::pair<mlir::Value, int64_t>, 2> terms;
@@ -25,6 +25,17 @@ struct Affine {
   bool isSmall() const;
 };
 
+/// A number of places of a block: how far the block's `offset` is before `size`, no less than 0 and
+/// no more than `count`. Of a block's begin, `size` is null and stands for 0, and the number is how
+/// far the offset is below it (BlockAccess.cpp).
+struct BlockBound {
+  mlir::Value size, offset;
+  int64_t count = 0;
+
+  /// The bound that a scalar is, or a tile that has it in every element.
+  static std::optional<BlockBound> match(mlir::Value value);
+};
+
 /// The affine functions of one loop whose index has 32 bits and whose step is a positive constant.
 class AffineSteps {
 public:
@@ -38,6 +49,8 @@ public:
   /// A number that is not above (below) the sum in any step, without the index and its parts.
   /// Nothing if none is known.
   std::optional<Affine> getEnd(const Affine &sum, bool isLeast);
+  /// Whether a number is from `least` to `most` in each step, and can be `least`.
+  bool isWithin(const Affine &sum, int64_t least, int64_t most);
   /// The first index; the index that no step exceeds.
   Affine first();
   Affine last();
@@ -50,6 +63,8 @@ private:
   };
   std::optional<Part> getPart(mlir::Value value);
   std::optional<Affine> get(mlir::Value value, unsigned depth);
+  std::optional<Affine> getWidened(mlir::Value value);
+  std::optional<Affine> getSum(mlir::Operation *op, unsigned depth);
   std::optional<Affine> getCarried(mlir::BlockArgument argument, unsigned depth);
 
   mlir::scf::ForOp loop;

@@ -195,6 +195,8 @@ void KernelWork::visitOp(Operation *op, double times, Operation *loop) {
   Work work;
   work.times = times;
   work.loop = loop;
+  if (auto steps = dyn_cast_or_null<scf::ForOp>(loop))
+    work.slices = getStepSlices(steps);
   Value result = op->getNumResults() ? op->getResult(0) : Value();
   auto tensor = result ? dyn_cast<RankedTensorType>(result.getType()) : RankedTensorType();
   if (tensor)

@@ -53,6 +53,8 @@ struct Work {
   /// Of an access: its vectors need not be aligned, and a mask may cut them, so that the end of a
   /// row is asked for number by number.
   bool isPacked = false;
+  /// Of an access: the steps of its loop that are slices of one. They share lines.
+  int64_t slices = 1;
   /// Of an access: its rows follow each other.
   bool isWhole = false;
   /// Of an access: its places are numbers of the kernel's, and not a range's.

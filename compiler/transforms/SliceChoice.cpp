@@ -19,6 +19,8 @@ constexpr double kAim = 0.7;
 constexpr double kGain = 0.8;
 /// The registers that a thread may turn out to need, over those that the model finds.
 constexpr double kUncertain = 1.1;
+/// With so many of them, a thread is expected to have enough.
+constexpr double kSure = 0.9;
 /// What a core costs with more threads in flight must be so much less by the model.
 constexpr double kLessCost = 0.95;
 /// The fewest rows of a slice: two rows of fragments of a dot.
@@ -101,9 +103,8 @@ ThreadChoice SliceChoice::expectWhole(int warps, int stages) {
 Candidate SliceChoice::holdMoreThreads(const Candidate &kept) {
   int warps = kept.expected.warps, stages = kept.expected.stages;
   Candidate best = kept;
-  SlicedKernel *from = nullptr;
   for (int round = 0; round < kRounds && best.expected.inFlight < Budget::kCoreThreads; ++round) {
-    from = round ? best.slices : &getSpread();
+    SlicedKernel *from = round ? best.slices : &getSpread();
     Candidate found = best;
     for (unsigned id = 0; id < from->getDims().getNumClasses(); ++id)
       forEachSum(*from, id, kMostParts, [&](SlicedKernel &slices) {
@@ -111,7 +112,9 @@ Candidate SliceChoice::holdMoreThreads(const Candidate &kept) {
         if (hasInnerSlices(slices.getKernel()))
           return false;
         Candidate trial{&slices, slices.expect(warps, stages)};
-        if (fits(trial.expected) && trial.expected.cost < found.expected.cost)
+        // More slices have more barriers and steps than the model may know.
+        bool isCheaper = trial.expected.cost < kLessCost * found.expected.cost;
+        if (getLack(trial.expected) <= getLack(found.expected) && isCheaper)
           found = trial;
         return trial.expected.inFlight < Budget::kCoreThreads;
       });
@@ -119,7 +122,7 @@ Candidate SliceChoice::holdMoreThreads(const Candidate &kept) {
       break;
     best = found;
   }
-  return best.expected.cost < kLessCost * kept.expected.cost ? best : kept;
+  return best;
 }
 
 //===--------------------------------------------------------------------===//
@@ -136,11 +139,11 @@ Candidate SliceChoice::weigh(const ThreadChoice &kept) {
     if (candidate.slices && (!best.slices || lacksLess(candidate, best)))
       best = candidate;
   };
-  for (int64_t most = 2; most <= kMostParts && !fits(best.expected); most *= 2) {
+  for (int64_t most = 2; most <= kMostParts && !isSure(best.expected); most *= 2) {
     Candidate sums = sliceSums(start, kept, most);
     if (!sums.slices)
       break;
-    if (!fits(sums.expected))
+    if (!isSure(sums.expected))
       take(sliceRows(*sums.slices, sums.expected));
     take(sums);
   }
@@ -149,12 +152,18 @@ Candidate SliceChoice::weigh(const ThreadChoice &kept) {
   return holdMoreThreads(lacksLess({nullptr, kept}, best) ? Candidate{nullptr, kept} : best);
 }
 
+int64_t SliceChoice::getLack(const ThreadChoice &expected) {
+  auto sure = int64_t(kSure * double(getLimit(expected.warps, budget)));
+  return std::max<int64_t>(expected.mostRegisters - sure, 0);
+}
+
+bool SliceChoice::isSure(const ThreadChoice &expected) {
+  return !slicesAll() && !getLack(expected) && expected.fitsMemory(budget);
+}
+
 bool SliceChoice::lacksLess(const Candidate &a, const Candidate &b) {
-  auto getLack = [&](const ThreadChoice &expected) {
-    int64_t registers = expected.mostRegisters - getLimit(expected.warps, budget);
-    return std::pair(std::max<int64_t>(registers, 0), expected.cost);
-  };
-  return getLack(a.expected) < getLack(b.expected);
+  return std::pair(getLack(a.expected), a.expected.cost) <
+         std::pair(getLack(b.expected), b.expected.cost);
 }
 
 void SliceChoice::forEachSum(SlicedKernel &kernel, unsigned id, int64_t most,
@@ -177,15 +186,15 @@ Candidate SliceChoice::sliceSums(SlicedKernel &kernel, const ThreadChoice &kept,
     return std::pair(std::max(a.operandBytes, enough), a.wantedRegisters) <
            std::pair(std::max(b.operandBytes, enough), b.wantedRegisters);
   };
-  for (int round = 0; round < kRounds && !fits(best.expected); ++round) {
+  for (int round = 0; round < kRounds && !isSure(best.expected); ++round) {
     SlicedKernel &from = best.slices ? *best.slices : kernel;
     Candidate found{nullptr, best.expected};
-    for (unsigned id = 0; id < from.getDims().getNumClasses() && !fits(found.expected); ++id)
+    for (unsigned id = 0; id < from.getDims().getNumClasses() && !isSure(found.expected); ++id)
       forEachSum(from, id, most, [&](SlicedKernel &slices) {
         Candidate trial{&slices, slices.expect(kept.warps, 1)};
         if (isLess(trial.expected, found.expected))
           found = trial;
-        return !fits(found.expected);
+        return !isSure(found.expected);
       });
     if (!found.slices)
       break;

@@ -41,6 +41,10 @@ private:
   /// The kernel with the SIMD-groups of `kept`, which lacks registers or threadgroup memory: in
   /// slices, if these take enough away.
   Candidate weigh(const ThreadChoice &kept);
+  /// The registers that a thread lacks to be sure of enough; and whether it is, and has room in
+  /// threadgroup memory.
+  int64_t getLack(const ThreadChoice &expected);
+  bool isSure(const ThreadChoice &expected);
   /// Of kernels with as many SIMD-groups: registers come first, and then the cost.
   bool lacksLess(const Candidate &a, const Candidate &b);
   /// Calls `weighs` for the kernel with a class of its dimensions in 2, 4 and more slices, if

@@ -32,6 +32,10 @@ public:
 
 private:
   void addMask(mlir::Value mask, bool onlyKnown = false);
+  /// Both sides of `smaller < larger`, or `<=`; where one is a block's bound, of what that stands
+  /// for.
+  std::pair<std::optional<Affine>, std::optional<Affine>>
+  getSides(mlir::Value smaller, mlir::Value larger, bool isStrict);
   std::optional<Comparison> compare(mlir::arith::CmpIOp op);
   bool isKnown(const Affine &number, bool isLeast);
   int64_t getMostLeft(const Affine &limit);
@@ -76,6 +80,8 @@ private:
   llvm::DenseSet<mlir::Operation *> alwaysTrue;
   /// What is not below the loop's upper bound, unless that is negative.
   llvm::SmallVector<Affine> upperBounds;
+  /// Whether a product multiplies by another one's results.
+  bool isChained = false;
   /// Whether one of two loops is to take all steps.
   bool isVersioned = false;
   /// Whether the loop stays one, and its loads and choices stand in both sides of a branch.

@@ -56,9 +56,34 @@ Value getCondition(Operation *op) {
   return select ? select.getCondition() : getMask(op);
 }
 
+/// Whether a step multiplies by what another product of it has given, in registers or by way of
+/// threadgroup memory.
+static bool hasChainedProducts(scf::ForOp loop) {
+  SmallVector<Value> work;
+  loop.getBody()->walk([&](Operation *op) {
+    if (auto mma = dyn_cast<MMAOp>(op))
+      work.append({mma.getA(), mma.getB()});
+    else if (auto store = dyn_cast<StoreTileOp>(op))
+      work.push_back(store.getSrc());
+  });
+  llvm::DenseSet<Operation *> seen;
+  while (!work.empty()) {
+    Operation *op = work.pop_back_val().getDefiningOp();
+    if (!op || !loop->isProperAncestor(op) || !seen.insert(op).second)
+      continue;
+    if (isa<MMAOp>(op))
+      return true;
+    for (Value operand : op->getOperands())
+      if (isa<RankedTensorType>(operand.getType()))
+        work.push_back(operand);
+  }
+  return false;
+}
+
 bool LoopSplit::analyse() {
   int64_t operations = 0;
   bool multiplies = false, inRegisters = false;
+  isChained = hasChainedProducts(loop);
   WalkResult result = loop.getBody()->walk([&](Operation *op) {
     if (isa<LoopLikeOpInterface>(op) || ++operations > kMostOperations)
       return WalkResult::interrupt();
@@ -130,20 +155,44 @@ void LoopSplit::addMask(Value mask, bool onlyKnown) {
   comparisons.insert({op, *comparison});
 }
 
+std::pair<std::optional<Affine>, std::optional<Affine>>
+LoopSplit::getSides(Value smaller, Value larger, bool isStrict) {
+  // Places of a block below its end are indices below a size, those from its begin on indices that
+  // are not below 0. What is the same in all steps is compared before the loop.
+  Value block = isStrict ? larger : smaller;
+  // A step of products of products is long beside the test whether a block is whole, and another
+  // loop takes registers.
+  std::optional<BlockBound> bound;
+  if (!isChained && !loop.isDefinedOutsideOfLoop(block))
+    bound = BlockBound::match(block);
+  if (bound && isStrict == bool(bound->size)) {
+    std::optional<Affine> places = affine.get(isStrict ? smaller : larger);
+    std::optional<Affine> index = affine.get(bound->offset);
+    if (places && index && affine.isWithin(*places, 0, bound->count - 1)) {
+      index->add(*places, 1);
+      if (isStrict)
+        return {index, affine.get(bound->size)};
+      return {Affine::constant(0), index};
+    }
+  }
+  return {affine.get(smaller), affine.get(larger)};
+}
+
 std::optional<Comparison> LoopSplit::compare(arith::CmpIOp op) {
   using Predicate = arith::CmpIPredicate;
   Predicate predicate = op.getPredicate();
   bool swapped = predicate == Predicate::sgt || predicate == Predicate::sge;
   if (!swapped && predicate != Predicate::slt && predicate != Predicate::sle)
     return std::nullopt;
-  std::optional<Affine> a = affine.get(swapped ? op.getRhs() : op.getLhs());
-  std::optional<Affine> b = a ? affine.get(swapped ? op.getLhs() : op.getRhs()) : std::nullopt;
-  if (!b)
+  bool isStrict = predicate == Predicate::slt || predicate == Predicate::sgt;
+  auto [a, b] =
+      getSides(swapped ? op.getRhs() : op.getLhs(), swapped ? op.getLhs() : op.getRhs(), isStrict);
+  if (!a || !b)
     return std::nullopt;
   Affine margin = *b;
   margin.add(*a, -1);
   // `low` is what is least: the least of b less the greatest of a.
-  if (predicate == Predicate::sle || predicate == Predicate::sge)
+  if (!isStrict)
     ++margin.low;
   if (!affine.joinParts(margin) || !margin.isSmall())
     return std::nullopt;

@@ -506,6 +506,30 @@ scf::ForOp Slicer::findStepLoop() {
   return count == sums.size() ? loop : scf::ForOp();
 }
 
+/// A number that is not negative as one of another type.
+static Value convert(OpBuilder &builder, Location loc, Value number, Type type) {
+  Type from = number.getType();
+  if (from == type)
+    return number;
+  if (from.isIndex() || type.isIndex())
+    return arith::IndexCastOp::create(builder, loc, type, number);
+  if (from.getIntOrFloatBitWidth() > type.getIntOrFloatBitWidth())
+    return arith::TruncIOp::create(builder, loc, type, number);
+  return arith::ExtSIOp::create(builder, loc, type, number);
+}
+
+/// What a loop adds to an integer in each step, if that is the same in all of them; otherwise null.
+static Value getIncrement(scf::ForOp loop, Value argument, Value next) {
+  auto sum = next.getDefiningOp<arith::AddIOp>();
+  if (!sum || !isa<IntegerType>(argument.getType()))
+    return {};
+  for (unsigned side : {0, 1})
+    if (Value more = sum->getOperand(1 - side);
+        sum->getOperand(side) == argument && loop.isDefinedOutsideOfLoop(more))
+      return more;
+  return {};
+}
+
 Value Slicer::joinSteps(scf::ForOp loop, int64_t parts) {
   OpBuilder builder(loop);
   Location loc = unnamed(loop.getLoc());
@@ -538,25 +562,31 @@ Value Slicer::joinSteps(scf::ForOp loop, int64_t parts) {
     return use.getOwner() != whole.getDefiningOp() && use.getOwner() != slice.getDefiningOp() &&
            use.getOwner() != place.getDefiningOp();
   });
-  // What the loop carries beside the sums changes behind the last slice of a step.
-  builder.setInsertionPoint(block->getTerminator());
+  // What the loop carries beside the sums changes behind the last slice of a step. Where that is a
+  // counter, its value follows from the step.
   Value isLast;
-  for (auto [argument, next] :
-       llvm::zip_equal(loop.getRegionIterArgs(), block->getTerminator()->getOpOperands())) {
+  for (auto [argument, init, result, next] :
+       llvm::zip_equal(loop.getRegionIterArgs(), loop.getInitArgs(), loop.getResults(),
+                       block->getTerminator()->getOpOperands())) {
     if (isa<ShapedType>(argument.getType()))
       continue;
+    Value more = result.use_empty() ? getIncrement(loop, argument, next.get()) : Value();
+    if (more) {
+      builder.setInsertionPointAfterValue(whole);
+      Value steps = convert(builder, loc, whole, argument.getType());
+      Value added = builder.createOrFold<arith::MulIOp>(loc, steps, more);
+      argument.replaceAllUsesWith(builder.createOrFold<arith::AddIOp>(loc, init, added));
+      next.set(argument);
+      continue;
+    }
+    builder.setInsertionPoint(block->getTerminator());
     if (!isLast)
       isLast =
           arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq, slice, integer(parts - 1));
     next.set(arith::SelectOp::create(builder, loc, isLast, next.get(), argument));
   }
-  Type i32 = builder.getI32Type();
-  if (type == i32)
-    return slice;
   builder.setInsertionPointAfterValue(slice);
-  if (type.isIndex())
-    return arith::IndexCastOp::create(builder, loc, i32, slice);
-  return arith::TruncIOp::create(builder, loc, i32, slice);
+  return convert(builder, loc, slice, builder.getI32Type());
 }
 
 Value Slicer::makeLoop(int64_t parts) {

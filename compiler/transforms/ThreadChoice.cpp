@@ -181,7 +181,9 @@ ThreadChoice evaluate(const KernelWork &kernel, const Budget &budget, int warps,
       issue += all / double(vector) * 3;
       // Each row of a tile that the lanes of an access reach has lines of its own.
       int64_t lanes = std::clamp<int64_t>(work.tile.last / vector, 1, kSimdWidth);
-      double rowLines = std::max(1.0, double(lanes * vector * work.tile.bytes) / 128);
+      auto slices = double(work.slices);
+      double rowBytes = double(lanes * vector * work.tile.bytes);
+      double rowLines = std::max(1.0, slices * rowBytes / 128) / slices;
       double perAccess = double(kSimdWidth) / double(lanes) * rowLines;
       if (work.isWhole)
         perAccess = std::max(1.0, double(kSimdWidth * vector * work.tile.bytes) / 128);

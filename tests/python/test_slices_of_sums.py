@@ -121,7 +121,12 @@ def test_loops_take_a_slice_in_each_step(
 )
 @pytest.mark.own_target
 def test_slices_have_a_core_hold_more_threads(
-    dtype: Any, tile: tuple[int, int, int], num_warps: int, num_stages: int, slices: int, nbytes: int
+    dtype: Any,
+    tile: tuple[int, int, int],
+    num_warps: int,
+    num_stages: int,
+    slices: int,
+    nbytes: int,
 ) -> None:
     rng = np.random.default_rng(0)
     m, n, k = 100, 70, 200
