@@ -150,6 +150,7 @@ LogicalResult TypeExplicator::convertMsl(Operation *op) {
       .Case([&](Float64Op function) { return convertFloat64(function); })
       .Case([&](LibraryOp function) { return convertLibrary(function); })
       .Case([&](SimdReduceOp reduce) { return convertSimdReduce(reduce); })
+      .Case([&](SimdBroadcastFirstOp broadcast) { return convertLaneCall(broadcast, false); })
       .Case<SimdShuffleOp, SimdShuffleXorOp>([&](auto) { return convertShuffle(op); })
       .Case<AtomicRMWOp, AtomicCASOp>([&](auto) { return convertAtomic(op); })
       .Case([&](MetalCallOpInterface call) {
@@ -199,6 +200,7 @@ LogicalResult TypeExplicator::convertShuffle(Operation *op) {
     return IntegerType::get(op->getContext(), width,
                             isUnsigned ? IntegerType::Unsigned : IntegerType::Signless);
   };
+  Type pair = VectorType::get(2, integer(32, true));
   auto shuffle = [&](Value what) -> Value {
     if (auto byMask = dyn_cast<SimdShuffleXorOp>(op))
       return SimdShuffleXorOp::create(builder, loc, what.getType(), what, byMask.getMaskAttr());
@@ -206,15 +208,17 @@ LogicalResult TypeExplicator::convertShuffle(Operation *op) {
     lane = toType(withElement(lane.getType(), integer(16, true)), lane);
     if (!isa<VectorType>(lane.getType()))
       return SimdShuffleOp::create(builder, loc, what.getType(), what, lane);
-    // A call for each number; those of 64 bits are two words.
+    // A call for each number; one of 64 bits is a pair of words.
     Type part = getElementTypeOrSelf(what.getType());
-    int64_t count = getNumRegisters(what.getType()),
-            words = count / getNumRegisters(lane.getType());
+    bool isWide = part.getIntOrFloatBitWidth() == 64;
     SmallVector<Value> parts;
-    for (int64_t i = 0; i < count; ++i)
-      parts.push_back(SimdShuffleOp::create(builder, loc, part,
-                                            createSwizzle(builder, loc, what, i, 1),
-                                            createSwizzle(builder, loc, lane, i / words, 1)));
+    for (int64_t i = 0; i < getNumRegisters(what.getType()); ++i) {
+      Value number = createSwizzle(builder, loc, what, i, 1);
+      number = isWide ? asType(pair, number) : number;
+      Value from = createSwizzle(builder, loc, lane, i, 1);
+      Value found = SimdShuffleOp::create(builder, loc, number.getType(), number, from);
+      parts.push_back(isWide ? asType(part, found) : found);
+    }
     return VectorOp::create(builder, loc, what.getType(), parts);
   };
   // Metal's specification has shuffles of numbers of up to 32 bits and of their vectors. Of the
@@ -234,8 +238,6 @@ LogicalResult TypeExplicator::convertShuffle(Operation *op) {
   // Lanes of their own: each number travels alone.
   if (auto byLane = dyn_cast<SimdShuffleOp>(op);
       byLane && isa<VectorType>(byLane.getLane().getType())) {
-    if (bits == 64)
-      return back(shuffle(asType(VectorType::get(2 * count, integer(32, true)), whole)));
     if (element.isBF16())
       return back(shuffle(asType(withElement(type, integer(16, true)), whole)));
     if (bits == 8)
@@ -252,7 +254,6 @@ LogicalResult TypeExplicator::convertShuffle(Operation *op) {
                       : back(shuffle(asType(integer(bits * count, true), whole)));
   if (bits == 32 && count == 2)
     return replace(op, shuffle(whole));
-  Type pair = VectorType::get(2, integer(32, true));
   if (bits * count == 64)
     return back(shuffle(asType(pair, whole)));
   // Pairs of words, one after the other.

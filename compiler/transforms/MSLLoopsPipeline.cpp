@@ -11,6 +11,7 @@ namespace triton_metal {
 
 void buildMSLLoopsPipeline(OpPassManager &manager) {
   addStep(manager, createMSLFoldExchanges());
+  addStep(manager, createMSLBroadcastConditions());
   addStep(manager, createMSLScalarize());
   addStep(manager, createMSLSplitReductions());
   addStep(manager, createMSLCarryNumbers());

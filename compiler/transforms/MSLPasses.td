@@ -430,6 +430,23 @@ def MSLFoldExchanges : Pass<"msl-fold-exchanges", "::mlir::ModuleOp"> {
   let dependentDialects = ["::mlir::arith::ArithDialect"];
 }
 
+def MSLBroadcastConditions : Pass<"msl-broadcast-conditions", "::mlir::ModuleOp"> {
+  let summary = "Gives all lanes the first one's number where it decides who comes to a barrier or an exchange";
+  let description = [{
+    A reduction that keeps the order of its operands gives all lanes one number, by choices that depend on the lane. No compiler of the
+    text sees that it is one, and a barrier behind a test of it looks as if threads missed it.
+
+    ```mlir
+    %u = msl.uniform %a : i32
+    ```
+    becomes
+    ```mlir
+    %b = msl.simd_broadcast_first %a : i32
+    %u = msl.uniform %b : i32
+    ```
+  }];
+}
+
 def MSLScalarize : Pass<"msl-scalarize", "::mlir::ModuleOp"> {
   let summary = "Makes values of one register numbers";
   let description = [{

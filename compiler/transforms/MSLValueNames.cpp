@@ -229,6 +229,7 @@ static std::string describe(Value value, unsigned depth) {
       .Case(
           [&](SimdPrefixOp op) { return "running_" + stringifySimdReduceKind(op.getKind()).str(); })
       .Case([&](SimdReduceOp op) { return stringifySimdReduceKind(op.getKind()).ltrim('u').str(); })
+      .Case([&](SimdBroadcastFirstOp op) { return of(op.getValue()); })
       .Case([&](MetalCallOpInterface op) {
         // What another lane has of it.
         return op->getNumOperands() != 0 ? "other_" + of(op->getOperand(0)) : op.getMetalFunction();

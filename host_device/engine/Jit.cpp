@@ -1,5 +1,6 @@
 #include "host_device/engine/Jit.h"
 #include "host_device/engine/GuardMaskedLoads.h"
+#include "host_device/engine/HighProducts.h"
 #include "host_device/engine/LaneFunctions.h"
 #include "host_device/engine/Prepare.h"
 #include "host_device/engine/Processor.h"
@@ -71,6 +72,7 @@ static void optimize(Module &module, Function &function, TargetMachine &machine,
     }
     runner.run(function, std::move(passes));
   }
+  splitHighProducts(function);
 }
 
 /// The total stack of the functions of an object file, from its .stack_sizes section; 0 without one

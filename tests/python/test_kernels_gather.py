@@ -101,6 +101,17 @@ def test_two_dimensions(
     assert_same(out, np.take_along_axis(src, places, axis))
 
 
+@pytest.mark.parametrize("num_warps", WARPS)
+@pytest.mark.parametrize("name", ["int64", "uint64"])
+@pytest.mark.parametrize("shape", [(8, 16), (2, 64), (32, 32)], ids=str)
+def test_wide_elements(shape: tuple[int, int], name: str, num_warps: int) -> None:
+    src = values(8, shape, name)
+    places = np.random.default_rng(9).integers(0, shape[0], shape, dtype=np.int32)
+    out = np.empty_like(src)
+    gather_2d_kernel[(1,)](src, places, out, *shape, *shape, AXIS=0, num_warps=num_warps)
+    assert_same(out, np.take_along_axis(src, places, 0))
+
+
 @triton.jit
 def gather_3d_kernel(
     src_ptr,

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import triton_metal_host as metal
 
 from host_processors import compiled_for, host_processors
 from kernel_support import assert_same, integers, normal, tl, triton
@@ -141,6 +142,74 @@ def test_small_tiles_end_where_they_end(
         compared = wanted[n - 1 - i] == (i ^ 1)
         wanted[n - 1 - i] = np.where(compared, n - 1 - i + 100, wanted[n - 1 - i])
         assert_same(q, wanted)
+
+
+HIGH_PRODUCTS = """
+#include <metal_stdlib>
+using namespace metal;
+kernel void products(device const uint *x, device const uint *y, device uint *out, device ushort *shorts,
+                     ushort lane [[thread_index_in_simdgroup]]) {
+  uint a = lane < 8 ? x[lane] : 1, b = y[lane];
+  out[lane] = mulhi(a, b);
+  out[lane + 32] = uint(ulong(a) * ulong(b) >> 32);
+  out[lane + 64] = uint(ulong(b) * (lane < 16 ? 1ul : 3ul) >> 32);
+  ushort c = lane < 16 ? ushort(y[lane] >> 16) : ushort(1);
+  shorts[lane] = mulhi(c, ushort(y[lane]));
+}
+"""
+
+
+# Products whose factor is 1 in all lanes of a register once gave what the register had held before.
+@pytest.mark.parametrize("processor", host_processors())
+@pytest.mark.parametrize("effort", ["quick", "full"])
+def test_high_halves_of_products(
+    processor: str | None, effort: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TRITON_METAL_HOST_EFFORT", effort)
+    rng = np.random.default_rng(0)
+    x, y = (rng.integers(2**31, 2**32, 32, dtype=np.uint32) for _ in range(2))
+    out, shorts = np.zeros(96, np.uint32), np.zeros(32, np.uint16)
+    with compiled_for(processor):
+        device = metal.Device()
+        # A text of its own for each: a library that is compiled already stays what it is.
+        text = HIGH_PRODUCTS + f"// {processor} {effort}"
+        kernel = device.pipeline(device.library(text).function("products"))
+        kernel(x, y, out, shorts, threads=32, threads_per_threadgroup=32)
+    lanes = np.arange(32)
+    wide = y.astype(np.uint64)
+    high = np.where(lanes < 8, x, 1).astype(np.uint64) * wide >> np.uint64(32)
+    threes = wide * np.where(lanes < 16, 1, 3).astype(np.uint64) >> np.uint64(32)
+    assert_same(out, np.concatenate([high, high, threes]).astype(np.uint32))
+    short = np.where(lanes < 16, y >> 16, 1).astype(np.uint32) * (y & 0xFFFF) >> 16
+    assert_same(shorts, short.astype(np.uint16))
+
+
+@triton.jit
+def last_odd(a, b):
+    return tl.where((b & 1) == 1, b, a)
+
+
+@triton.jit
+def branch_on_reduction_kernel(x_ptr, out_ptr, N: tl.constexpr):
+    a = tl.reduce(tl.load(x_ptr + tl.arange(0, N)), 0, last_odd)
+    if a > 3:
+        a += tl.sum(tl.load(x_ptr + tl.arange(0, 64)), 0)
+    for _ in range(a & 3):
+        a += tl.max(tl.load(x_ptr + tl.arange(0, 32)), 0)
+    tl.store(out_ptr, a)
+
+
+@pytest.mark.parametrize("num_warps", [1, 2, 8])
+@pytest.mark.parametrize("n", [2, 8, 64])
+def test_a_branch_on_a_reduction_in_order(n: int, num_warps: int) -> None:
+    # All lanes have the result, by choices that depend on the lane: they were taken for lanes that part ways.
+    x, out = np.arange(64, dtype=np.int32), np.zeros(1, np.int32)
+    branch_on_reduction_kernel[(1,)](x, out, N=n, num_warps=num_warps)
+    total = n - 1
+    if total > 3:
+        total += int(x.sum())
+    total += (total & 3) * 31
+    assert out[0] == total
 
 
 @triton.jit

@@ -643,6 +643,15 @@ def MSL_SimdReduceOp : MSL_LaneCallOp<"simd_reduce", [MSL_SpreadOpInterface, MSL
   let assemblyFormat = "$kind $value attr-dict `:` type($value)";
 }
 
+def MSL_SimdBroadcastFirstOp : MSL_LaneCallOp<"simd_broadcast_first", [MSL_SpreadOpInterface], "\"simd_broadcast_first\"", "{}", [{
+      Spread getSpread() { return Spread::Simdgroup; }
+    }]> {
+  let summary = "each register of the first active lane";
+  let arguments = (ins MSL_Value:$value);
+  let results = (outs MSL_Value:$result);
+  let assemblyFormat = "$value attr-dict `:` type($value)";
+}
+
 def MSL_SumOrProduct : AttrConstraint<CPred<"::llvm::is_contained({SimdReduceKind::Sum, SimdReduceKind::Product}, "
     "::llvm::cast<SimdReduceKindAttr>($_self).getValue())">, "sum or product">;
 

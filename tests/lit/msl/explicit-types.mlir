@@ -97,7 +97,7 @@ msl.kernel @lanes(%x: !msl.ptr<i64, device>, %b: bf16, %y: !msl.ptr<bf16, device
   msl.return
 }
 
-// A shuffle with a lane for each register is a call for each; a 64-bit number takes two.
+// A shuffle with a lane for each register is a call for each; a 64-bit number is a pair of words.
 // CHECK-LABEL: msl.kernel @lane_by_lane
 msl.kernel @lane_by_lane(%x: !msl.ptr<f32, device>, %y: !msl.ptr<i64, device>, %i: !msl.ptr<i32, device>) threads 32 {
   // CHECK: %[[V:.*]] = msl.read %arg0
@@ -111,8 +111,8 @@ msl.kernel @lane_by_lane(%x: !msl.ptr<f32, device>, %y: !msl.ptr<i64, device>, %
   %l = msl.read %i : !msl.ptr<i32, device> -> vector<2xi32>
   %s = msl.simd_shuffle %v, %l : vector<2xf32>, vector<2xi32>
   msl.write %s, %x : vector<2xf32>, !msl.ptr<f32, device>
-  // CHECK: msl.as_type %{{.*}} : vector<2xi64> -> vector<4xui32>
-  // CHECK-COUNT-4: msl.simd_shuffle %{{.*}}, %{{.*}} : ui32, ui16
+  // CHECK: msl.as_type %{{.*}} : i64 -> vector<2xui32>
+  // CHECK-COUNT-2: msl.simd_shuffle %{{.*}}, %{{.*}} : vector<2xui32>, ui16
   %w = msl.read %y : !msl.ptr<i64, device> -> vector<2xi64>
   %t = msl.simd_shuffle %w, %l : vector<2xi64>, vector<2xi32>
   msl.write %t, %y : vector<2xi64>, !msl.ptr<i64, device>
