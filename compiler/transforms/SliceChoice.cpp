@@ -43,6 +43,13 @@ bool isInSlices(Value tile) {
   return false;
 }
 
+/// Whether threadgroup memory alone keeps a core from holding as many threads as it can.
+bool isLimitedByMemory(const ThreadChoice &expected) {
+  int64_t threads = kSimdWidth * expected.warps;
+  return Budget::getThreadsInFlight(expected.threadgroupBytes, threads) <
+         Budget::getThreadsInFlight(0, threads);
+}
+
 /// Whether slices have a loop of their own, in which they are steps.
 bool hasInnerSlices(tt::FuncOp kernel) {
   return kernel
@@ -103,7 +110,7 @@ ThreadChoice SliceChoice::expectWhole(int warps, int stages) {
 Candidate SliceChoice::holdMoreThreads(const Candidate &kept) {
   int warps = kept.expected.warps, stages = kept.expected.stages;
   Candidate best = kept;
-  for (int round = 0; round < kRounds && best.expected.inFlight < Budget::kCoreThreads; ++round) {
+  for (int round = 0; round < kRounds && isLimitedByMemory(best.expected); ++round) {
     SlicedKernel *from = round ? best.slices : &getSpread();
     Candidate found = best;
     for (unsigned id = 0; id < from->getDims().getNumClasses(); ++id)
