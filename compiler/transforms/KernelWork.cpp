@@ -195,8 +195,6 @@ void KernelWork::visitOp(Operation *op, double times, Operation *loop) {
   Work work;
   work.times = times;
   work.loop = loop;
-  if (auto steps = dyn_cast_or_null<scf::ForOp>(loop))
-    work.slices = getStepSlices(steps);
   Value result = op->getNumResults() ? op->getResult(0) : Value();
   auto tensor = result ? dyn_cast<RankedTensorType>(result.getType()) : RankedTensorType();
   if (tensor)
@@ -256,7 +254,6 @@ void KernelWork::visitOp(Operation *op, double times, Operation *loop) {
       value = from->getOperand(0);
     }
     work.simdgroup = getDotForm(dot, budget) == DotForm::Matrices;
-    work.isNested = loop && loop->getParentOfType<scf::ForOp>();
     accumulators[dot.getResult()] = {work.m, work.n};
     add(WorkKind::Dot);
     makers[result] = int(works.size()) - 1;

@@ -53,8 +53,6 @@ struct Work {
   /// Of an access: its vectors need not be aligned, and a mask may cut them, so that the end of a
   /// row is asked for number by number.
   bool isPacked = false;
-  /// Of an access: the steps of its loop that are slices of one. They share lines.
-  int64_t slices = 1;
   /// Of an access: its rows follow each other.
   bool isWhole = false;
   /// Of an access: its places are numbers of the kernel's, and not a range's.
@@ -72,8 +70,6 @@ struct Work {
   /// The bytes of its numbers in fragments: G13 multiplies no bfloats.
   int64_t fragmentA = 0, fragmentB = 0;
   bool loadsA = false, loadsB = false, registersA = false, invariantA = false, simdgroup = false;
-  /// Of a dot: its loop is in another one.
-  bool isNested = false;
   /// The innermost loop around it, or null.
   mlir::Operation *loop = nullptr;
   /// When it runs: between which reductions, dots and loops.

@@ -19,8 +19,9 @@ constexpr double kAim = 0.7;
 constexpr double kGain = 0.8;
 /// The registers that a thread may turn out to need, over those that the model finds.
 constexpr double kUncertain = 1.1;
-/// With so many of them, a thread is expected to have enough.
-constexpr double kSure = 0.9;
+/// What slices in a loop of their own cost, over what the model knows: compilers move the sums of a
+/// loop within another one.
+constexpr double kNested = 1.2;
 /// What a core costs with more threads in flight must be so much less by the model.
 constexpr double kLessCost = 0.95;
 /// The fewest rows of a slice: two rows of fragments of a dot.
@@ -71,14 +72,32 @@ bool SliceChoice::fits(int64_t registers, int warps, const Budget &budget) {
 }
 
 std::optional<Candidate> SliceChoice::choose(int warps, int stages, bool isChosen) {
-  Candidate kernel{nullptr, expectWhole(warps, 1)};
-  if (fits(kernel.expected))
-    return isChosen ? std::nullopt
-                    : std::optional(holdMoreThreads({nullptr, expectWhole(warps, stages)}));
-  Candidate best = weigh(kernel.expected);
-  // The choice did not know of slices. They cost more with some numbers of SIMD-groups than with
-  // others, and with some there are none.
-  return isChosen ? chooseAgain(best) : best;
+  // What lacks registers has none left for what a second stage loads.
+  ThreadChoice single = expectWhole(warps, 1);
+  if (!fits(single)) {
+    Candidate best = weigh(single);
+    return isChosen ? chooseAgain(best) : best;
+  }
+  Candidate kernel{nullptr, expectWhole(warps, stages)};
+  if (!isChosen)
+    return holdMoreThreads(kernel);
+  Candidate best = kernel;
+  forEachNumber([&](int other) {
+    Candidate whole{nullptr, expectWhole(other, kernel.expected.stages)};
+    if (!fits(whole.expected))
+      return;
+    Candidate sliced = holdMoreThreads(whole);
+    if (sliced.slices && sliced.expected.cost < kLessCost * kernel.expected.cost &&
+        sliced.expected.cost < best.expected.cost)
+      best = sliced;
+  });
+  return best.slices ? std::optional(best) : std::nullopt;
+}
+
+void SliceChoice::forEachNumber(function_ref<void(int)> weighs) {
+  int64_t most = std::min<int64_t>(32, budget.getThreads() / kSimdWidth);
+  for (int warps = 1; warps <= most; warps *= 2)
+    weighs(warps);
 }
 
 bool SliceChoice::fits(const ThreadChoice &expected) {
@@ -120,8 +139,7 @@ Candidate SliceChoice::holdMoreThreads(const Candidate &kept) {
           return false;
         Candidate trial{&slices, slices.expect(warps, stages)};
         // More slices have more barriers and steps than the model may know.
-        bool isCheaper = trial.expected.cost < kLessCost * found.expected.cost;
-        if (getLack(trial.expected) <= getLack(found.expected) && isCheaper)
+        if (fits(trial.expected) && trial.expected.cost < kLessCost * found.expected.cost)
           found = trial;
         return trial.expected.inFlight < Budget::kCoreThreads;
       });
@@ -146,31 +164,28 @@ Candidate SliceChoice::weigh(const ThreadChoice &kept) {
     if (candidate.slices && (!best.slices || lacksLess(candidate, best)))
       best = candidate;
   };
-  for (int64_t most = 2; most <= kMostParts && !isSure(best.expected); most *= 2) {
+  for (int64_t most = 2; most <= kMostParts; most *= 2) {
     Candidate sums = sliceSums(start, kept, most);
     if (!sums.slices)
       break;
-    if (!isSure(sums.expected))
-      take(sliceRows(*sums.slices, sums.expected));
     take(sums);
+    if (fits(sums.expected))
+      break;
+    take(sliceRows(*sums.slices, sums.expected));
   }
   take(sliceRows(start, kept));
   // Operands that do not fit are staged in parts: slices of rows may cost more than that.
   return holdMoreThreads(lacksLess({nullptr, kept}, best) ? Candidate{nullptr, kept} : best);
 }
 
-int64_t SliceChoice::getLack(const ThreadChoice &expected) {
-  auto sure = int64_t(kSure * double(getLimit(expected.warps, budget)));
-  return std::max<int64_t>(expected.mostRegisters - sure, 0);
-}
-
-bool SliceChoice::isSure(const ThreadChoice &expected) {
-  return !slicesAll() && !getLack(expected) && expected.fitsMemory(budget);
-}
-
 bool SliceChoice::lacksLess(const Candidate &a, const Candidate &b) {
-  return std::pair(getLack(a.expected), a.expected.cost) <
-         std::pair(getLack(b.expected), b.expected.cost);
+  auto getLack = [&](const Candidate &candidate) {
+    const ThreadChoice &expected = candidate.expected;
+    int64_t registers = expected.mostRegisters - getLimit(expected.warps, budget);
+    bool isNested = candidate.slices && hasInnerSlices(candidate.slices->getKernel());
+    return std::pair(std::max<int64_t>(registers, 0), expected.cost * (isNested ? kNested : 1));
+  };
+  return getLack(a) < getLack(b);
 }
 
 void SliceChoice::forEachSum(SlicedKernel &kernel, unsigned id, int64_t most,
@@ -193,15 +208,15 @@ Candidate SliceChoice::sliceSums(SlicedKernel &kernel, const ThreadChoice &kept,
     return std::pair(std::max(a.operandBytes, enough), a.wantedRegisters) <
            std::pair(std::max(b.operandBytes, enough), b.wantedRegisters);
   };
-  for (int round = 0; round < kRounds && !isSure(best.expected); ++round) {
+  for (int round = 0; round < kRounds && !fits(best.expected); ++round) {
     SlicedKernel &from = best.slices ? *best.slices : kernel;
     Candidate found{nullptr, best.expected};
-    for (unsigned id = 0; id < from.getDims().getNumClasses() && !isSure(found.expected); ++id)
+    for (unsigned id = 0; id < from.getDims().getNumClasses() && !fits(found.expected); ++id)
       forEachSum(from, id, most, [&](SlicedKernel &slices) {
         Candidate trial{&slices, slices.expect(kept.warps, 1)};
         if (isLess(trial.expected, found.expected))
           found = trial;
-        return !isSure(found.expected);
+        return !fits(found.expected);
       });
     if (!found.slices)
       break;
@@ -282,18 +297,17 @@ bool SliceChoice::lacksMany(const Candidate &candidate) {
 }
 
 Candidate SliceChoice::chooseAgain(Candidate best) {
-  int most = static_cast<int>(budget.getThreads() / kSimdWidth);
   int first = best.expected.warps;
-  for (int warps = 1; warps <= std::min(32, most); warps *= 2) {
+  forEachNumber([&](int warps) {
     if (warps == first)
-      continue;
+      return;
     Candidate other{nullptr, expectWhole(warps, 1)};
     if (!fits(other.expected))
       other = weigh(other.expected);
     if (std::pair(lacksMany(other), other.expected.cost) <
         std::pair(lacksMany(best), best.expected.cost))
       best = other;
-  }
+  });
   return best;
 }
 

@@ -21,8 +21,9 @@ public:
       : module(kernel->getParentOfType<mlir::ModuleOp>()), budget(budget), whole(kernel, budget) {}
 
   /// The kernel in the slices that it needs, or, if it needs none, in those with which a core holds
-  /// more threads. If the SIMD-groups were chosen, and not given, others are weighed, too. Nothing
-  /// if the kernel has what it needs.
+  /// more threads. If the SIMD-groups were chosen, and not given, others are weighed, too, since
+  /// that choice knew of no slices: they cost more with some numbers than with others, and with
+  /// some there are none. Nothing if a choice is as good without slices.
   std::optional<Candidate> choose(int warps, int stages, bool isChosen);
 
   /// Whether threads of so many SIMD-groups can have these registers.
@@ -30,6 +31,8 @@ public:
 
 private:
   bool fits(const ThreadChoice &expected);
+  /// Calls `weighs` with each number of SIMD-groups that a threadgroup can have.
+  void forEachNumber(llvm::function_ref<void(int)> weighs);
   /// What the model expects of the kernel as it is, with two buffers if it has stages and
   /// threadgroup memory for these.
   ThreadChoice expectWhole(int warps, int stages);
@@ -41,10 +44,6 @@ private:
   /// The kernel with the SIMD-groups of `kept`, which lacks registers or threadgroup memory: in
   /// slices, if these take enough away.
   Candidate weigh(const ThreadChoice &kept);
-  /// The registers that a thread lacks to be sure of enough; and whether it is, and has room in
-  /// threadgroup memory.
-  int64_t getLack(const ThreadChoice &expected);
-  bool isSure(const ThreadChoice &expected);
   /// Of kernels with as many SIMD-groups: registers come first, and then the cost.
   bool lacksLess(const Candidate &a, const Candidate &b);
   /// Calls `weighs` for the kernel with a class of its dimensions in 2, 4 and more slices, if

@@ -221,7 +221,9 @@ def TTMSplitLoops : Pass<"ttm-split-loops", "::mlir::ModuleOp"> {
     whole, and one or a few behind it are cut. Such a loop becomes two, of which the first has no such masks in its loads,
     stores and choices. What is the same in every step, such as the rows of a program at the edge of a matrix, is asked once: the
     first loop has no steps where it is false. The step is exact integer arithmetic, so that no mask is left out that is false
-    for any element. Masks that nothing of this kind is known of stay in both loops. Accesses of the second loop whose masks compare
+    for any element. Masks that nothing of this kind is known of stay in both loops. Block pointers and tensor descriptors ask how many places of a block
+    are in the tensor (`BlockAccess.cpp`); their masks are taken for comparisons of indices with the tensor's size, and their places may be numbers of 64 bits that the loop carries. A step that
+    multiplies by the result of another product keeps these tests, which are few beside its work. Accesses of the second loop whose masks compare
     all of this are never whole (`ttm.cut`), and get no body for blocks that are.
 
     The sums of a loop of products would live through both loops, which takes registers. If nothing but masks of loads is cut and the bounds

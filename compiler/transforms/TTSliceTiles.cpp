@@ -72,7 +72,7 @@ struct TTSliceTilesPass : impl::TTSliceTilesBase<TTSliceTilesPass> {
     int stages = readAttr(ttm::TTMDialect::getNumStagesAttrName());
     // Where one stage was chosen, the kernel has been weighed.
     bool isKnown = known && stages == 1 && SliceChoice::fits(known.getInt(), warps, budget);
-    if ((isKnown && (isChosen || !hasProducts(kernel))) || hasTensorOperations(kernel, budget))
+    if ((isKnown && !hasProducts(kernel)) || hasTensorOperations(kernel, budget))
       return;
     SliceChoice choice(kernel, budget);
     std::optional<Candidate> found = choice.choose(warps, stages, isChosen);
@@ -81,7 +81,7 @@ struct TTSliceTilesPass : impl::TTSliceTilesBase<TTSliceTilesPass> {
     const auto &[slices, expected] = *found;
     if (expected.warps != warps) {
       setAttr(ttm::TTMDialect::getNumWarpsAttrName(), expected.warps);
-      setAttr(ttm::TTMDialect::getNumStagesAttrName(), 1);
+      setAttr(ttm::TTMDialect::getNumStagesAttrName(), expected.stages);
     }
     if (isChosen)
       module->setAttr(ttm::TTMDialect::getChoiceAttrName(),

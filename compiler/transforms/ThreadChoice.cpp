@@ -26,8 +26,6 @@ static constexpr double kDependent = 2;
 static constexpr double kLineWait = 40;
 /// Cycles of a simdgroup matrix multiply.
 static constexpr double kMultiply = 16;
-/// The cost of multiplies in a loop within another one: compilers move the sums that both carry.
-static constexpr double kNested = 1.2;
 /// Registers that every kernel needs: addresses, indices and what is on its way.
 static constexpr int64_t kBaseRegisters = 14;
 /// Registers of a vector that is on its way to memory or from there: its numbers.
@@ -181,9 +179,7 @@ ThreadChoice evaluate(const KernelWork &kernel, const Budget &budget, int warps,
       issue += all / double(vector) * 3;
       // Each row of a tile that the lanes of an access reach has lines of its own.
       int64_t lanes = std::clamp<int64_t>(work.tile.last / vector, 1, kSimdWidth);
-      auto slices = double(work.slices);
-      double rowBytes = double(lanes * vector * work.tile.bytes);
-      double rowLines = std::max(1.0, slices * rowBytes / 128) / slices;
+      double rowLines = std::max(1.0, double(lanes * vector * work.tile.bytes) / 128);
       double perAccess = double(kSimdWidth) / double(lanes) * rowLines;
       if (work.isWhole)
         perAccess = std::max(1.0, double(kSimdWidth * vector * work.tile.bytes) / 128);
@@ -273,8 +269,7 @@ ThreadChoice evaluate(const KernelWork &kernel, const Budget &budget, int warps,
       double loadsA = registersA ? 0 : double(work.m) / (8.0 * double(rows));
       double loadsB = double(work.n) / (8.0 * double(columns)), loads = loadsA + loadsB;
       double groups = double(rows * columns) * copies;
-      double nested = work.isNested ? kNested : 1;
-      issue += nested * groups * work.times * (own * (kMultiply + 1) + loads * steps * 3);
+      issue += groups * work.times * (own * (kMultiply + 1) + loads * steps * 3);
       // Rows in threadgroup memory have 16 bytes of padding.
       int64_t rowsA = registersA ? 0 : work.batch * work.m, rowsB = work.batch * work.k;
       int64_t a = rowsA * work.k * work.bytesA, b = rowsB * work.n * work.bytesB;
