@@ -213,7 +213,7 @@ bool readTensor(PyObject *object, ArrayInfo &info, ArrayProblem &problem) {
   static PyObject *dataPtr = interned("data_ptr"), *dtypeAttr = interned("dtype"),
                   *isCpu = interned("is_cpu"), *isMps = interned("is_mps"),
                   *shapeAttr = interned("shape"), *strideMethod = interned("stride"),
-                  *elementSize = interned("element_size");
+                  *elementSize = interned("element_size"), *isNeg = interned("is_neg");
   nb::object dtype = nb::steal(PyObject_GetAttr(object, dtypeAttr));
   nb::object cpu = nb::steal(PyObject_GetAttr(object, isCpu));
   if (!dtype.is_valid() || !cpu.is_valid()) {
@@ -234,6 +234,16 @@ bool readTensor(PyObject *object, ArrayInfo &info, ArrayProblem &problem) {
   info.dtype = torchDtype(dtype.ptr());
   if (!info.dtype) {
     problem.message = unsupportedDtype(nb::str(dtype).c_str());
+    return false;
+  }
+  // What a kernel writes to such a tensor would change its sign, too, so that no copy can stand for
+  // it.
+  nb::object negative = nb::steal(PyObject_CallMethodNoArgs(object, isNeg));
+  PyErr_Clear();
+  if (negative.is_valid() && negative.ptr() == Py_True) {
+    problem.isType = false;
+    problem.message = "is a tensor with the negative bit, whose numbers lie in memory with the "
+                      "other sign: pass what its resolve_neg() gives";
     return false;
   }
   if (info.device == DeviceId::Mps) {

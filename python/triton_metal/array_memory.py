@@ -7,6 +7,8 @@ import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from .errors import LaunchValueError
+
 if TYPE_CHECKING:
     import numpy as np
 
@@ -30,6 +32,17 @@ def is_tensor(value: Any) -> bool:
     """Whether this is a torch tensor. Does not import torch."""
     torch = sys.modules.get("torch")
     return torch is not None and isinstance(value, torch.Tensor)
+
+
+def check_sign(kernel: str, name: str, value: Any) -> None:
+    """Checks that an argument's numbers are those in memory. Those of a tensor with the negative bit have the other sign, and
+    what a kernel writes to it would change its sign, too.
+    """
+    if getattr(value, "is_neg", bool)():
+        raise LaunchValueError(
+            f"{kernel}: argument {name} is a tensor with the negative bit, whose numbers lie in memory with the other sign: "
+            "pass what its resolve_neg() gives"
+        )
 
 
 def buffer_of(array: Any) -> Buffer:

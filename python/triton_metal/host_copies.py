@@ -32,7 +32,9 @@ def host_copies(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Iterator[tuple
             storages[own.data_ptr()] = own, own.cpu()
         _, copy = storages[own.data_ptr()]
         place = value.new_empty(0, device="cpu")
-        return place.set_(copy, value.storage_offset(), value.size(), value.stride())
+        place = place.set_(copy, value.storage_offset(), value.size(), value.stride())
+        # A launch refuses the bit by the argument's name.
+        return place._neg_view() if getattr(value, "is_neg", bool)() else place
 
     yield tuple(map(moved, args)), {name: moved(value) for name, value in kwargs.items()}
     for own, copy in storages.values():

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from . import refit
+from .array_memory import check_sign
 from .errors import DeviceError, LaunchTypeError, LaunchValueError
 from .metal_text import MetalText, threads_of
 from .refusals import recognise
@@ -155,6 +156,7 @@ def check_tensor(kernel: str, name: str, tensor: Any) -> Any:
         )
     if getattr(tensor, "is_complex", lambda: False)():
         raise LaunchTypeError(f"{kernel}: argument {name} is complex; a kernel takes real numbers")
+    check_sign(kernel, name, tensor)
     return tensor
 
 

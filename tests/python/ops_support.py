@@ -56,6 +56,17 @@ def made(framework: str, x: Any, dtype: str, requires_grad: bool = False) -> Any
     return mx.array(wide).astype(getattr(mx, "bool_" if dtype == "bool" else dtype))
 
 
+def far_apart(x: np.ndarray) -> np.ndarray:
+    """A view with the numbers of ``x``, of two dimensions, whose last row is 2^31 elements from the first one.
+
+    No memory is taken for what is never written. There is as much of it in front of the rows, where an offset of 32 bits leads.
+    """
+    rows, columns = x.shape
+    view = np.zeros((2 * rows - 1, -(-(2**31) // (rows - 1))), x.dtype)[rows - 1 :, :columns]
+    view[...] = x
+    return view
+
+
 def numbers(x: Any) -> np.ndarray:
     """A result as float64 (integers as they are)."""
     if hasattr(x, "detach"):

@@ -114,6 +114,19 @@ def test_torch():
         assert torch.equal(c, a + b)
 
 
+@pytest.mark.own_route
+def test_a_tensor_with_the_negative_bit_is_refused():
+    """Its numbers lie in memory with the other sign, which a kernel would read, and write."""
+    torch = pytest.importorskip("torch")
+    x, out = torch.ones(100), torch.zeros(100)
+    negated = torch.complex(x, x).conj().imag
+    for arguments, name in (((negated, x, out), "x"), ((x, x, torch._neg_view(out)), "out")):
+        with pytest.raises(triton.LaunchValueError, match=rf"argument {name} is a tensor with the negative bit.*resolve_neg\(\)"):  # fmt: skip
+            add[(1,)](*arguments, 100, BLOCK=128)
+    add[(1,)](negated.resolve_neg(), x, out, 100, BLOCK=128)
+    assert not out.any()
+
+
 def test_other_buffers():
     x, y = pair(100)
     out = array.array("f", [0.0] * 100)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 import triton_metal
 import triton_metal.language as tl
+from triton_metal.testing import contract_device
 
 torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.own_route
@@ -54,3 +55,14 @@ def test_wide_accesses_where_the_storage_offset_allows_them(
     types = {"float32": "float4", "float16": "uint4", "int64": "long2", "int8": "int2"}
     loads = f"*(device const {types[dtype]} *)(x_ptr"
     assert (loads in kernel.asm["metal"]) == vector, kernel.asm["metal"]
+
+
+def test_a_tensor_with_the_negative_bit_is_refused() -> None:
+    """PyTorch binds the memory behind it, where its numbers have the other sign."""
+    x, out = torch.ones(1024), torch.zeros(1024)
+    with contract_device("mps"):
+        for arguments, name in (((torch._neg_view(x), out), "x_ptr"), ((x, torch._neg_view(out)), "out_ptr")):  # fmt: skip
+            with pytest.raises(triton_metal.LaunchValueError, match=rf"argument {name} is a tensor with the negative bit.*resolve_neg\(\)"):  # fmt: skip
+                copy_kernel[(1,)](*arguments, BLOCK=1024)
+        copy_kernel[(1,)](torch._neg_view(x).resolve_neg(), out, BLOCK=1024)
+    assert (out == -1).all()

@@ -194,6 +194,34 @@ def test_tensors_with_a_negative_bit_are_read_as_they_are() -> None:
     assert torch.equal(ops.sum(x, 1), torch.tensor(-(X + 1).sum(1)))
     assert torch.equal(ops.sort(x), torch.tensor(np.sort(-(X + 1))))
     torch.testing.assert_close(ops.matmul(x, x.T), x @ x.T)
+    torch.testing.assert_close(ops.linear(x, x), x @ x.T)
+    # Where the bit is of a tensor side by side in memory, no copy takes it away.
+    y = torch._neg_view(torch.tensor(X))
+    plain = y.resolve_neg()
+    q, w = torch.tensor(QUERIES), torch.tensor(FILTERS)
+    for function in (
+        ops.sum, ops.softmax, ops.relu, ops.cumsum, ops.rms_norm,
+        lambda x: ops.conv1d(x[None], torch._neg_view(-w) if x.is_neg() else w),
+        lambda x: ops.attention(q, *[torch._neg_view(-q) if x.is_neg() else q] * 2),
+        lambda x: ops.sgd_step([x], [x], lr=0.5)[0][0],
+        lambda x: ops.take(x, torch._neg_view(torch.tensor([-1])) if x.is_neg() else torch.tensor([1])),
+    ):  # fmt: skip
+        assert torch.equal(function(y), function(plain))
+
+
+@pytest.mark.own_route
+def test_gradients_of_tensors_with_a_negative_bit() -> None:
+    torch = pytest.importorskip("torch")
+    y = torch._neg_view(torch.tensor(X))
+    w = torch.tensor(X + 2)
+
+    def found(x: Any) -> Any:
+        given = [each.detach().requires_grad_() for each in (x, w)]
+        product = ops.linear(*given)
+        return torch.autograd.grad(product, given, x @ w.T)
+
+    for one, two in zip(found(y), found(y.resolve_neg()), strict=True):
+        assert torch.equal(one, two)
 
 
 @pytest.mark.own_route

@@ -14,7 +14,16 @@ from triton_metal.ops._choices import asked, chip_for
 from triton_metal.ops._families import FAMILIES
 
 from attention_exact import exact_attention, operands, visible
-from ops_support import FLOATS, FRAMEWORKS, assert_near, gradients, made, numbers, rounded
+from ops_support import (
+    FLOATS,
+    FRAMEWORKS,
+    assert_near,
+    far_apart,
+    gradients,
+    made,
+    numbers,
+    rounded,
+)
 
 #: (batch, heads, kv_heads, queries, keys, width) and what is hidden. Sizes around the tiles of 32 and 16 rows.
 CASES: list[tuple[tuple[int, ...], dict[str, Any]]] = [
@@ -422,3 +431,55 @@ def test_bad_arguments(call, error, message) -> None:
 def test_what_is_visible_is_what_the_docstring_says() -> None:
     see = visible((1, 1, 3, 5), True, 2, None)[0, 0]
     assert see.astype(int).tolist() == [[0, 1, 1, 0, 0], [0, 0, 1, 1, 0], [0, 0, 0, 1, 1]]
+
+
+@pytest.mark.own_route
+@pytest.mark.parametrize("queries", [2, 40])
+def test_keys_queries_masks_and_biases_that_are_far_apart(queries: int) -> None:
+    """The last of few rows is 2^31 elements from the first one, also within a block."""
+    rng = np.random.default_rng(1)
+    few = rng.standard_normal((17, 48)).astype(np.float16)
+    view, keys = far_apart(few)[None, None], few[None, None]
+    q = rng.standard_normal((1, 1, queries, 48)).astype(np.float16)
+    expected = ops.attention(q, keys, keys)
+    assert np.array_equal(ops.attention(q, view, view), expected)
+    assert np.array_equal(ops.attention(view, q, q), ops.attention(keys, q, q))
+    mask, bias = rng.random((17, queries)) < 0.7, few[:, :queries]
+    for name, each in (("mask", mask), ("bias", bias)):
+        hidden = far_apart(each).T
+        expected = ops.attention(q, keys, keys, **{name: each.T})
+        assert np.array_equal(ops.attention(q, keys, keys, **{name: hidden}), expected)
+
+
+@pytest.mark.own_route
+def test_rows_of_a_page_that_are_far_apart() -> None:
+    rng = np.random.default_rng(1)
+    few = rng.standard_normal((17, 48)).astype(np.float16)
+    q, rows = (
+        rng.standard_normal((1, 1, 2, 48)).astype(np.float16),
+        (np.zeros((1, 1), np.int32), np.array([17])),
+    )
+    pages, far = few[None, :, None], far_apart(few)[None, :, None]
+    assert np.array_equal(
+        ops.paged_attention(q, far, far, *rows), ops.paged_attention(q, pages, pages, *rows)
+    )
+
+
+@pytest.mark.own_route
+def test_gradients_of_keys_and_queries_that_are_far_apart() -> None:
+    torch = pytest.importorskip("torch")
+    rng = np.random.default_rng(1)
+    x, q, bias = (
+        rng.standard_normal(shape).astype(np.float16) for shape in ((17, 48), (20, 48), (20, 17))
+    )
+    view, few, q, bias = (torch.from_numpy(each)[None, None] for each in (far_apart(x), x, q, bias))
+
+    def found(keys: Any, first: bool) -> Any:
+        given = [each.detach().requires_grad_() for each in (q, keys, keys, bias)]
+        pair = (given[0], given[1]) if first else (given[1], given[0])
+        y = ops.attention(*pair, pair[1], bias=given[3] if first else None)
+        return torch.autograd.grad(y.float().square().sum(), [*given[:2], *given[3:][:first]])
+
+    for first in (True, False):
+        for one, two in zip(found(view, first), found(few, first), strict=True):
+            assert torch.equal(one, two)

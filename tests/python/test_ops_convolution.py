@@ -13,7 +13,7 @@ from triton_metal.errors import LaunchTypeError, LaunchValueError
 from triton_metal.ops._choices import forced
 from triton_metal.ops._convolving import BLOCKS
 
-from ops_support import FLOATS, FRAMEWORKS, assert_near, made, rounded
+from ops_support import FLOATS, FRAMEWORKS, assert_near, far_apart, made, rounded
 
 torch = pytest.importorskip("torch")
 EPS = 2.0**-24
@@ -258,3 +258,34 @@ def test_named_blocks_give_the_convolution(blocks: tuple[int, int, int]) -> None
     constants = report.launches[0].kernel.constants
     assert tuple(constants[f"BLOCK_{side}"] for side in "MNK") == blocks
     np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.own_route
+@pytest.mark.parametrize("groups", [1, 8])
+@pytest.mark.parametrize("name", ["rows", "channels", "filters"])
+def test_images_and_filters_that_are_far_apart(name: str, groups: int) -> None:
+    """The last row, channel or filter is 2^31 elements from the first one, in one image."""
+    rng = np.random.default_rng(1)
+    x, w = rng.standard_normal((1, 24, 9, 8)), rng.standard_normal((8, 3, 3, 8 // groups))
+    x, w = x.astype(np.float16), w.astype(np.float16)
+    far_x, far_w = x, w
+    if name == "rows":
+        far_x = far_apart(x.reshape(24, 72)).reshape(x.shape)
+    elif name == "channels":
+        far_x = far_apart(x.reshape(-1, 8).T.copy()).reshape(8, 1, 24, 9).transpose(1, 2, 3, 0)
+    else:
+        far_w = far_apart(w.reshape(8, -1)).reshape(w.shape)
+    how: dict[str, Any] = {"padding": 1, "groups": groups}
+    for function, stride in ((ops.conv2d, 1), (ops.conv_transpose2d, 2)):
+        if function is ops.conv_transpose2d and groups > 1:
+            continue  # its filters have another shape
+        expected = function(x, w, stride=stride, **how)
+        assert np.array_equal(function(far_x, far_w, stride=stride, **how), expected)
+
+    def gradient(x: Any) -> Any:
+        weights = torch.tensor(w).requires_grad_()
+        y = ops.conv2d(torch.from_numpy(x), weights, **how)
+        return torch.autograd.grad(y.float().square().sum(), weights)[0]
+
+    if name != "filters":
+        assert torch.equal(gradient(far_x), gradient(x))

@@ -132,3 +132,22 @@ X = np.zeros(3, np.float32)
 def test_bad_arguments(call, error, message) -> None:
     with pytest.raises(error, match=message):
         call()
+
+
+@pytest.mark.parametrize("more", [0.0, 0.3, 0.5, 0.7])
+def test_a_word_is_kept_if_it_is_at_least_p(more: float) -> None:
+    """Of a probability between two words the upper one is the least that is kept."""
+    x = np.ones(1500, np.float32)
+    words = np.stack(philox(SEED, np.arange(375)), 1).reshape(-1) >> np.uint32(8)
+    p = (int(words[700]) + more) / 2**24
+    y = ops.dropout(x, p, SEED)
+    assert (y[700] != 0) == (more == 0)
+    assert_near(y, exact(x, p, SEED), 3 * FLOAT32 * np.abs(exact(x, p, SEED)), "float32")
+
+
+def test_a_seed_at_any_address() -> None:
+    memory = np.zeros(9, np.uint8)
+    seed = np.frombuffer(memory.data, np.int64, 1, offset=1)
+    seed[0] = SEED
+    x = np.ones(1500, np.float32)
+    assert np.array_equal(ops.dropout(x, 0.5, seed), ops.dropout(x, 0.5, SEED))

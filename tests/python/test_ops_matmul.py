@@ -12,11 +12,11 @@ import triton_metal.ops as ops
 from triton_metal.errors import LaunchTypeError, LaunchValueError
 from triton_metal.ops._choices import forced
 from triton_metal.ops._matrix_kernels import matmul_kernel
-from triton_metal.ops._products import plan_product
+from triton_metal.ops._products import Plan, plan_product
 
 from _bounds import UNIT_ROUNDOFF, accumulation
 from _counts import counting
-from ops_support import FRAMEWORKS, assert_near, gradients, made, numbers, rounded
+from ops_support import FRAMEWORKS, assert_near, far_apart, gradients, made, numbers, rounded
 
 #: Shapes of a and b: rows and columns of one, vectors, batches that broadcast, nothing, and blocks that end anywhere.
 SHAPES = (
@@ -418,3 +418,30 @@ def test_a_vector_times_a_wide_matrix_reads_four_rows_at_once() -> None:
     np.testing.assert_allclose(y, x.astype(np.float64) @ matrix, atol=1e-4)
     (launch,) = report.launches
     assert launch.counters["registers_per_thread"] <= 48
+
+
+@pytest.mark.own_route
+@pytest.mark.parametrize("framework", ["numpy", pytest.param("torch", marks=pytest.mark.own_route)])
+def test_views_whose_rows_are_far_apart(framework: str) -> None:
+    """Offsets of 2^31 elements and more along either side of either operand, also where it is multiplied with a vector."""
+    rng = np.random.default_rng(1)
+    x, a, b = (rng.integers(-9, 9, shape).astype(np.int8) for shape in ((30, 40), (7, 30), (40, 9)))
+    view = far_apart(x)
+    if framework == "torch":
+        torch = pytest.importorskip("torch")
+        view, a, b = (torch.from_numpy(each) for each in (view, a, b))
+    x, wide_a, wide_b = x.astype(np.int32), *(np.asarray(each).astype(np.int32) for each in (a, b))
+    for one, two, exact in (
+        (view, b, x @ wide_b), (b.T, view.T, wide_b.T @ x.T), (a, view, wide_a @ x), (view.T, a.T, x.T @ wide_a.T),
+        (view, b[:, 0], x @ wide_b[:, 0]), (b.T[0], view.T, x @ wide_b[:, 0]), (a[0], view, wide_a[0] @ x), (view.T, a[0], wide_a[0] @ x),
+    ):  # fmt: skip
+        assert np.array_equal(np.asarray(ops.matmul(one, two)), exact)
+    assert np.array_equal(np.asarray(ops.linear(b.T, view)), wide_b.T @ x.T)
+
+
+def test_large_operands_are_not_far_apart_within_a_block() -> None:
+    """A block of them counts in 32 bits, as that of small ones: blocks begin anywhere."""
+    assert not Plan(m=2**30, n=2**16, k=2**15, am=2**15, ak=1, bk=2**16, bn=1, batch=[], sums=[]).far(64, 64, 32)  # fmt: skip
+    assert Plan(m=64, n=64, k=64, am=1, ak=2**26, bk=64, bn=1, batch=[], sums=[]).far(64, 64, 32)
+    assert Plan(m=64, n=64, k=64, am=2**26, ak=1, bk=64, bn=1, batch=[], sums=[]).far(64, 64, 32)
+    assert Plan(m=2**31, n=4, k=2, am=0, ak=1, bk=1, bn=2, batch=[], sums=[]).far(64, 64, 32)

@@ -11,6 +11,7 @@ import triton_metal.ops as ops
 from triton_metal.errors import LaunchTypeError, LaunchValueError
 from triton_metal.ops import quantized as quantized_module
 from triton_metal.ops._choices import forced
+from triton_metal.ops._launch import turned_grids
 from triton_metal.ops._product_families import QUANTIZED
 from triton_metal.ops._quantized_kernels import quantized_matmul_kernel
 from triton_metal.ops._row_family import QUANTIZED_ROWS
@@ -377,3 +378,20 @@ def test_a_gradient_of_scales_is_refused_and_that_of_x_is_not() -> None:
         mx.grad(loss, argnums=(0, 2))(mx.ones((2, 64)), *parts)
     with pytest.raises(ValueError, match="biases has no gradient"):
         mx.grad(loss, argnums=3)(mx.ones((2, 64)), *parts)
+
+
+@pytest.mark.own_route
+@pytest.mark.parametrize("transpose", [False, True])
+def test_rows_of_2_to_the_28_numbers(transpose: bool) -> None:
+    """Blocks of more than 8 rows reach over 2^31. The first program's columns alone; no memory is taken for what it leaves out."""
+    kind, n = ("mxfp4", 32, 4), 2**28
+    (words, scales), _ = quantized(matrix((64, 64)), kind, "float32")
+    shapes = ((n, 8), (n, 2)) if transpose else ((64, n // 8), (64, n // 32))
+    large = [np.zeros(shape, x.dtype) for shape, x in zip(shapes, (words, scales), strict=True)]
+    for one, part in zip(large, (words, scales), strict=True):
+        one[: part.shape[0], : part.shape[1]] = part
+    x = np.random.default_rng(1).standard_normal((16, 64)).astype(np.float16)
+    expected = ops.quantized_matmul(x, words, scales, None, transpose, mode="mxfp4")
+    with turned_grids(lambda kernel, grid: (1, 1, 1)):
+        found = ops.quantized_matmul(x, *large, None, transpose, mode="mxfp4")
+    np.testing.assert_allclose(found[:, :16], expected[:, :16], rtol=2e-3, atol=1e-3)

@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 import triton_metal.ops as ops
 from triton_metal.errors import LaunchTypeError, LaunchValueError
+from triton_metal.ops import _reducing
+from triton_metal.ops._launch import turned_grids
 
 from ops_support import FLOATS, FRAMEWORKS, assert_near, made, numbers, on_frameworks, rounded
 
@@ -298,3 +300,29 @@ X = np.zeros((2, 3), np.float32)
 def test_bad_arguments(call, error, message) -> None:
     with pytest.raises(error, match=message):
         call()
+
+
+@pytest.mark.own_route
+@pytest.mark.parametrize(
+    "kind", ["sum", "max", "var", "std", "logsumexp", "norm", "argmax", "argmin"]
+)
+def test_rows_across_2_to_the_31_elements(kind: str) -> None:
+    """The first program's rows alone; no memory is taken for what it leaves out."""
+    x = np.zeros((33, 2**26), np.float16)
+    x[:, :4] = np.random.default_rng(1).standard_normal((33, 4))
+    function = getattr(ops, kind)
+    expected = function(x[:, :4], 0)
+    with turned_grids(lambda kernel, grid: (1, 1)):
+        found = function(x, 0)[:4]
+    np.testing.assert_allclose(found, expected, rtol=2e-3)
+
+
+@pytest.mark.own_route
+def test_gradient_across_2_to_the_32_elements() -> None:
+    """As many numbers of a row of rows as are 64 in 32 bits."""
+    x = np.zeros((64, 2**26 + 1), np.float16)
+    y, dy = (np.zeros(x.shape[1], np.float16) for _ in range(2))
+    dy[:1024] = np.random.default_rng(1).standard_normal(1024)
+    with turned_grids(lambda kernel, grid: (1,)):
+        (dx,) = _reducing._gradient(x, y, dy, "sum", [0], 0.0)
+    assert np.array_equal(dx[0, :1024], dy[:1024])

@@ -177,6 +177,9 @@ TABLE = np.zeros((3, 2), np.float32)
         (lambda: ops.rotary_embedding(X, offset=-1), LaunchValueError, r"offset must be from 0 to 2\*\*31 - 1 but is -1"),
         (lambda: ops.rotary_embedding(X, offset=0.5), LaunchTypeError, r"offset must be an integer but is 0.5"),
         (lambda: ops.rotary_embedding(X, base=0), LaunchValueError, r"base must be more than 0 but is 0"),
+        (lambda: ops.rotary_embedding(X, base=1e-39), LaunchValueError, r"\[rotary_embedding\] base must be a normal number of float32, at least 1.17549435e-38, but is 1e-39"),
+        (lambda: ops.rotary_embedding(X, base=1e39), LaunchValueError, r"base must be a finite number of at most 3.4028235e\+38 but is 1e\+39"),
+        (lambda: ops.rotary_embedding(X, base=float("nan")), LaunchValueError, r"base must be more than 0 but is nan"),
         (lambda: ops.rotary_embedding(X, TABLE), LaunchValueError, r"cos and sin must both be given or both be None"),
         (lambda: ops.rotary_embedding(X, TABLE, TABLE[:2]), LaunchValueError, r"sin must have shape \(3, 2\) \(at least offset \+ length rows, dims / 2 columns\) but has shape \(2, 2\)"),
         (lambda: ops.rotary_embedding(X, TABLE, TABLE, offset=1), LaunchValueError, r"cos must have shape \(4, 2\)"),
@@ -187,3 +190,8 @@ TABLE = np.zeros((3, 2), np.float32)
 def test_bad_arguments(call, error, message) -> None:
     with pytest.raises(error, match=message):
         call()
+
+
+@pytest.mark.parametrize("base", [2.0**-126, 1.0, 3.4028234663852886e38])
+def test_any_base_of_float32_gives_numbers(base: float) -> None:
+    assert np.isfinite(ops.rotary_embedding(X, base=base)).all()

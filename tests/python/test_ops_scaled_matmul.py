@@ -9,11 +9,12 @@ import numpy as np
 import pytest
 import triton_metal.ops as ops
 from triton_metal.errors import LaunchTypeError, LaunchValueError
+from triton_metal.ops import scaled_matmuls
 from triton_metal.ops._choices import forced
 
 from _bounds import accumulation
 from _counts import counting
-from ops_support import FRAMEWORKS, assert_near, made, numbers, rounded
+from ops_support import FRAMEWORKS, assert_near, far_apart, made, numbers, rounded
 
 E2M1 = np.array([0, 0.5, 1, 1.5, 2, 3, 4, 6])
 E2M1 = np.concatenate([E2M1, -E2M1])
@@ -190,3 +191,34 @@ MX = {"a_format": "mxfp8", "b_format": "mxfp8"}
 def test_bad_arguments(call: Any, error: type, message: str) -> None:
     with pytest.raises(error, match=message):
         call()
+
+
+@pytest.mark.own_route
+def test_views_whose_rows_are_far_apart() -> None:
+    x, _, _ = operand("e4m3", (20,), 64, 1)
+    y, _, _ = operand("e4m3", (30,), 64, 2)
+    how: dict[str, Any] = {"a_format": "e4m3", "b_format": "e4m3", "out_dtype": "float32"}
+    expected = ops.scaled_matmul(x, y, **how)
+    assert np.array_equal(ops.scaled_matmul(far_apart(x), y, **how), expected)
+    assert np.array_equal(ops.scaled_matmul(x, far_apart(y), **how), expected)
+
+
+@pytest.mark.own_route
+def test_rows_of_groups_that_are_far_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first 64 numbers of rows so long that 8 of them are 2^31 bytes: the part of K that a program of several has."""
+    k = 2**28
+    x, scales = (np.zeros((16, width), np.uint8) for width in (k, k // 32))
+    part, scale, values = operand("mxfp8", (16,), 64, 1)
+    x[:, :64], scales[:, :2] = part, scale
+
+    def first_part(kernel: Any, grid: Any, outputs: Any, *, like: Any, **arguments: Any) -> Any:
+        y = np.zeros((1, 16, 16), np.float32)
+        ends = dict.fromkeys(("bias_ptr", "row_scale_ptr", "column_scale_ptr"))
+        kernel[(*grid[:2], 1)](c_ptr=y, **(arguments | ends | {"SPLIT": True, "part_size": 64}))
+        return (y[0],)
+
+    monkeypatch.setattr(scaled_matmuls, "launch", first_part)
+    y = ops.scaled_matmul(
+        x, x, scales, scales, a_format="mxfp8", b_format="mxfp8", out_dtype="float32", split_k=1
+    )
+    assert_near(y, values @ values.T, accumulation(np.abs(values) @ np.abs(values).T, 64))

@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 import triton_metal.ops as ops
 from triton_metal.errors import LaunchTypeError, LaunchValueError
+from triton_metal.ops import softmaxes
+from triton_metal.ops._launch import turned_grids
 from triton_metal.ops._pieces import pieces
 
 from ops_support import FLOATS, FRAMEWORKS, assert_near, gradients, made, rounded
@@ -150,3 +152,24 @@ def test_blocks_of_rows_hold_them() -> None:
             assert list(widths) == sorted(widths, reverse=True)
             assert held["num_warps"] == unit // 32
             assert sum(widths) <= most or unit == least
+
+
+@pytest.mark.own_route
+@pytest.mark.parametrize("log", [False, True], ids=["softmax", "log_softmax"])
+@pytest.mark.parametrize("longest", [softmaxes.LONGEST, 16])
+def test_rows_across_2_to_the_31_elements(
+    longest: int, log: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first program's rows alone; no memory is taken for what it leaves out."""
+    monkeypatch.setattr(softmaxes, "LONGEST", longest)
+    monkeypatch.setattr(softmaxes, "BLOCK", min(longest, softmaxes.BLOCK))
+    x = np.zeros((33, 2**26), np.float16)
+    x[:, :4] = np.random.default_rng(1).standard_normal((33, 4))
+    function = ops.log_softmax if log else ops.softmax
+    expected = function(x[:, :4], axis=0)
+    dx = softmaxes._backward(x[:, :4], expected, 0, log)[0]
+    with turned_grids(lambda kernel, grid: (1, 1)):
+        y = function(x, axis=0)
+        back = softmaxes._backward(x, y, 0, log)[0]
+    for found, wanted in ((y, expected), (back, dx)):
+        np.testing.assert_allclose(found[:, :4], wanted, rtol=2e-3, atol=1e-6)

@@ -376,6 +376,17 @@ def test_a_tensor_on_another_device_is_refused() -> None:
         add[(1,)](meta, meta, meta, 64, BLOCK=64)
 
 
+def test_a_tensor_with_the_negative_bit_is_refused() -> None:
+    """Its numbers lie in memory with the other sign, which a kernel would read, and write."""
+    x, out = torch.ones(64), torch.zeros(64)
+    negated = torch.complex(x, x).conj().imag
+    for arguments, name in (((negated, x, out), "x"), ((x, x, torch._neg_view(out)), "out")):
+        with pytest.raises(triton_metal.LaunchValueError, match=rf"argument {name} is a tensor with the negative bit.*resolve_neg\(\)"):  # fmt: skip
+            add[(1,)](*arguments, 64, BLOCK=64)
+    add[(1,)](negated.resolve_neg(), x, out, 64, BLOCK=64)
+    assert not out.any()
+
+
 def test_the_hash_changes_with_the_compiler_and_the_target(monkeypatch: pytest.MonkeyPatch) -> None:
     from triton.backends.compiler import GPUTarget
     from triton_metal import cache

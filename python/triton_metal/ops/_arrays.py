@@ -136,6 +136,11 @@ def contiguous(x: Array) -> Array:
     return x.contiguous() if is_torch(x) else np.array(x, order="C")
 
 
+def resolved(x: Any) -> Any:
+    """``x``, or a copy of a tensor with the negative bit, whose numbers lie in memory with the other sign."""
+    return x.resolve_neg() if is_torch(x) and x.is_neg() else x
+
+
 def is_whole(x: Array) -> bool:
     """Whether kernels can read the elements where they lie: aligned, and whole elements apart."""
     return not isinstance(x, np.ndarray) or bool(

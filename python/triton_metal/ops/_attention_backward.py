@@ -18,9 +18,7 @@ from ._attention_parts import (
     biases,
     block_of,
     factors,
-    far,
     grid_of,
-    index,
     keys_seen,
     limited,
     load_rows,
@@ -35,6 +33,7 @@ from ._attention_parts import (
     weights_again,
     with_rows,
 )
+from ._far import far, far_steps, index
 from ._launch import launch
 
 
@@ -60,6 +59,9 @@ def attention_dq_kernel(
         BATCHED,
     )
     n_keys = limited(n_keys, lengths_ptr, batch)
+    if FAR:
+        q_steps, k_steps, v_steps = far_steps(q_steps), far_steps(k_steps), far_steps(v_steps)
+        dout_steps, out_steps = far_steps(dout_steps), far_steps(out_steps)
     head = tl.program_id(1)
     shared, head, batch = index(head // group, FAR), index(head, FAR), index(batch, FAR)
     row, k_row = index(q_row + start_m, FAR), index(k_row, FAR)
@@ -141,6 +143,9 @@ def attention_dkv_kernel(
         BATCHED,
     )
     n_keys = limited(all_keys, lengths_ptr, batch)
+    if FAR:
+        q_steps, k_steps, v_steps = far_steps(q_steps), far_steps(k_steps), far_steps(v_steps)
+        dout_steps, dk_steps = far_steps(dout_steps), far_steps(dk_steps)
     shared, batch = index(tl.program_id(1), FAR), index(batch, FAR)
     q_row, row = index(q_row, FAR), index(k_row + start_n, FAR)
     k_ptr = of_head(k_ptr, batch, shared, row, k_steps)
@@ -225,9 +230,12 @@ def attention_dbias_kernel(
     batches, heads, bias_heads, n_queries, n_keys, group, scale_2, power, left, right,
     BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, A: tl.constexpr, B: tl.constexpr, WIDTH: tl.constexpr,
     SUM_B: tl.constexpr, SUM_H: tl.constexpr, SUM_M: tl.constexpr, SUM_N: tl.constexpr,
-    BEHIND: tl.constexpr, AHEAD: tl.constexpr, POSITIVE: tl.constexpr,
+    BEHIND: tl.constexpr, AHEAD: tl.constexpr, POSITIVE: tl.constexpr, FAR: tl.constexpr,
 ):  # fmt: skip
     """dS of a block of queries and keys, summed over each dimension that the bias does not have."""
+    if FAR:
+        q_steps, k_steps = far_steps(q_steps), far_steps(k_steps)
+        v_steps, dout_steps = far_steps(v_steps), far_steps(dout_steps)
     own_head, own_batch = tl.program_id(2) % bias_heads, tl.program_id(2) // bias_heads
     own_m, own_n = tl.program_id(1) * BLOCK_M, tl.program_id(0) * BLOCK_N
     rows, keys = tl.arange(0, BLOCK_M), tl.arange(0, BLOCK_N)
@@ -367,7 +375,7 @@ def backward(
         (triton.cdiv(own["N"], block_n), triton.cdiv(own["M"], block_m), own["B"] * own["H"]),
         {"dbias_ptr": (bias.shape, dtype_name(bias))},
         like=q, delta_ptr=delta, dbias_steps=plain_steps(bias.shape), batches=batch, heads=heads,
-        bias_heads=own["H"], **{f"SUM_{name}": n == 1 for name, n in own.items()}, **common, **of_queries,
+        bias_heads=own["H"], FAR=both["FAR"], **{f"SUM_{name}": n == 1 for name, n in own.items()}, **common, **of_queries,
     )  # fmt: skip
     return dq, dk, dv, dbias
 

@@ -12,6 +12,7 @@ import triton_metal.language as tl
 from ._arrays import Array, contiguous, dtype_name, size_of
 from ._attention_parts import LOWEST, seen_arguments, steps_of, with_rows
 from ._decode_family import groups_to_join, parts_and_groups
+from ._far import FAR_FROM, far, index
 from ._launch import launch
 from ._pieces import in_float32, load_pieces, pieces, places_of, store_pieces
 
@@ -47,7 +48,7 @@ def decode_kernel(
     q_steps, k_steps, v_steps, mask_steps, bias_steps, table_step,
     n_queries, n_keys, n_pages, group, scale_2, left, right,
     PAGE: tl.constexpr, WIDTHS: tl.constexpr, UNIT: tl.constexpr, WIDTH: tl.constexpr,
-    BEHIND: tl.constexpr, AHEAD: tl.constexpr,
+    BEHIND: tl.constexpr, AHEAD: tl.constexpr, FAR: tl.constexpr,
 ):  # fmt: skip
     """One part of one query's keys: Σ 2^(score - highest) V, the highest score and Σ 2^(score - highest)."""
     row, batch = tl.program_id(0), tl.program_id(2).to(tl.int64)
@@ -92,16 +93,18 @@ def decode_kernel(
         else:
             page = tl.load(table_ptr + n // PAGE).to(tl.int64)
             page = min(max(page, 0), n_pages - 1)
-            k_row += page * k_steps[0] + (n % PAGE) * k_steps[2]
-            v_row += page * v_steps[0] + (n % PAGE) * v_steps[2]
+            k_row += page * k_steps[0] + index(n % PAGE, FAR) * k_steps[2]
+            v_row += page * v_steps[0] + index(n % PAGE, FAR) * v_steps[2]
         k = in_float32(load_pieces(k_row, columns, inside, 0.0))
         v = in_float32(load_pieces(v_row, columns, inside, 0.0))
         # Scaled here, not in q: keys whose products are equal have equal scores, however large.
         score = sum_of_products(q, k) * scale_2
         if bias_ptr is not None:
-            score += tl.load(bias_ptr + n * bias_steps[3]).to(tl.float32) * 1.4426950408889634
+            at_bias = bias_ptr + index(n, FAR) * bias_steps[3]
+            score += tl.load(at_bias).to(tl.float32) * 1.4426950408889634
         if mask_ptr is not None:
-            score = tl.where(tl.load(mask_ptr + n * mask_steps[3]) != 0, score, -float("inf"))
+            at_mask = mask_ptr + index(n, FAR) * mask_steps[3]
+            score = tl.where(tl.load(at_mask) != 0, score, -float("inf"))
         higher = max(highest, score)
         weight = tl.exp2(score - higher)
         fade = tl.exp2(highest - higher)
@@ -158,6 +161,8 @@ def decode(
         table = contiguous(table)
         kv_heads, page, keys = k.shape[2], k.shape[1], table.shape[1] * k.shape[1]
         k_steps, v_steps = ((each[0], each[2], each[1]) for each in (k_steps, v_steps))
+    # Pointers go from key to key; from a page's first one an offset leads to the others.
+    across = (page - 1) * max(k_steps[2], v_steps[2])
     rows, block = heads * queries, max(16, triton.next_power_of_2(width))
     parts, groups = parts_and_groups(q, batch * kv_heads, batch * rows, keys, left, right)
     acc, highest, total = launch(
@@ -171,7 +176,7 @@ def decode(
         q_steps=steps_of(q)[:3], k_steps=k_steps, v_steps=v_steps,
         table_step=0 if table is None else table.shape[1],
         n_queries=queries, n_keys=keys, n_pages=k.shape[0], group=heads // max(kv_heads, 1),
-        PAGE=page, WIDTH=width, **pieces(width, least=32 * groups),
+        PAGE=page, WIDTH=width, FAR=far(mask, bias) or across >= FAR_FROM, **pieces(width, least=32 * groups),
         **seen_arguments(mask, bias, lengths, left, right, scale),
     )  # fmt: skip
     return launch(

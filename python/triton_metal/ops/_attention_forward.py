@@ -20,9 +20,7 @@ from ._attention_parts import (
     block_of,
     factor_of,
     factors,
-    far,
     grid_of,
-    index,
     keys_seen,
     limited,
     load_rows,
@@ -36,6 +34,7 @@ from ._attention_parts import (
     store_rows,
     with_rows,
 )
+from ._far import far, far_steps, index
 from ._launch import Spec, launch
 
 
@@ -67,6 +66,9 @@ def attention_kernel(
     if ALIKE:
         k_steps = (k_steps[0], k_steps[1], q_steps[2])
         v_steps, out_steps = k_steps, q_steps
+    if FAR:
+        q_steps, k_steps = far_steps(q_steps), far_steps(k_steps)
+        v_steps, out_steps = far_steps(v_steps), far_steps(out_steps)
     head = tl.program_id(1)
     shared, head, batch = index(head // group, FAR), index(head, FAR), index(batch, FAR)
     row, k_row = index(q_row + start_m, FAR), index(k_row, FAR)

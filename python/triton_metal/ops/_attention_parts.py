@@ -12,7 +12,8 @@ from typing import Any
 import triton_metal as triton
 import triton_metal.language as tl
 
-from ._arrays import Array, contiguous, is_mlx, is_whole, size_of, strides
+from ._arrays import Array, contiguous, is_mlx, is_whole, strides
+from ._far import index
 
 LOG2_E = 1.4426950408889634
 #: The highest score of no key: the least float32. -inf less this is no NaN, as -inf less -inf is.
@@ -228,12 +229,6 @@ def biases(m, n, n_queries, n_keys, bias_ptr, steps, FAR: tl.constexpr):
     return tl.load(ptrs, mask=inside, other=0.0).to(tl.float32) * 1.4426950408889634
 
 
-@triton.jit
-def index(x, FAR: tl.constexpr):
-    """A number of rows or heads that is multiplied by a step: 64 bits where arrays are far across."""
-    return tl.cast(x, tl.int64) if FAR else x
-
-
 def pieces(width: int) -> dict[str, int]:
     """Powers of two that cover a head: the largest one in it, and one for the rest."""
     a = max(16, 1 << (width.bit_length() - 1))
@@ -286,16 +281,6 @@ def factors(scale: float, biased: bool, limit: bool = True) -> dict[str, Any]:
     found = {"POSITIVE": scale > 0 and not biased, "power": power}
     least = COARSE.value / power
     return found | ({"limit": least if least < 2.0**128 else math.inf} if limit else {})
-
-
-def far(*arrays: Array | None) -> bool:
-    """Whether one of these arrays, or one of its shape, reaches over 2^31 elements or more."""
-    for x in arrays:
-        if x is not None:
-            spans = ((n - 1) * abs(step) for n, step in zip(x.shape, strides(x), strict=True))
-            if max(sum(spans), size_of(x.shape)) >= (1 << 31) - (1 << 20):
-                return True
-    return False
 
 
 def packed_steps(x: Array) -> Steps:

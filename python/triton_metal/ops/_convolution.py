@@ -11,6 +11,8 @@ from __future__ import annotations
 import triton_metal as triton
 import triton_metal.language as tl
 
+from ._far import far_steps, index
+
 
 @triton.jit
 def _taps(
@@ -68,6 +70,7 @@ def convolution_kernel(
     IN_ORDER: tl.constexpr,
     FORM: tl.constexpr,
     WIDE: tl.constexpr,
+    MANY: tl.constexpr,
     BLOCK_M: tl.constexpr,
     BLOCK_N: tl.constexpr,
     BLOCK_K: tl.constexpr,
@@ -75,16 +78,18 @@ def convolution_kernel(
     """BLOCK_M pixels of one phase and BLOCK_N outputs of one group; INPUTS and OUTPUTS are those of a group.
 
     FORM "tile": each step multiplies a tile of one tap. "flat": of all taps, where there are few inputs. "narrow": groups too
-    small for products of tiles; the outputs are those of all groups.
+    small for products of tiles; the outputs are those of all groups. WIDE: offsets need 64 bits; MANY: numbers of pixels do, too.
     """
+    if WIDE:
+        x_steps, y_steps, w_steps = far_steps(x_steps), far_steps(y_steps), far_steps(w_steps)
+    if MANY:
+        pixels_x = tl.cast(pixels_x, tl.int64)
     # Pixels of this phase, in the dimensions of y divided by the stride.
-    pixel = tl.program_id(1) * BLOCK_M + tl.arange(0, BLOCK_M)[:, None]
+    pixel = index(tl.program_id(1), MANY) * BLOCK_M + tl.arange(0, BLOCK_M)[:, None]
     x = pixel % pixels_x
     y = pixel // pixels_x % pixels_y
     z = pixel // (pixels_x * pixels_y) % pixels_z
     image = pixel // (pixels_x * pixels_y * pixels_z)
-    if WIDE:
-        image = image.to(tl.int64)
     SPREAD_Z: tl.constexpr = STRIDE[0] if TRANSPOSED else 1
     SPREAD_Y: tl.constexpr = STRIDE[1] if TRANSPOSED else 1
     SPREAD_X: tl.constexpr = STRIDE[2] if TRANSPOSED else 1
@@ -103,7 +108,7 @@ def convolution_kernel(
     )
     to_z, to_y, to_x = z * SPREAD_Z + phase_z, y * SPREAD_Y + phase_y, x * SPREAD_X + phase_x
     if IN_ORDER:  # the pixels lie side by side in y
-        out = (pixel.to(tl.int64) if WIDE else pixel) * y_steps[3]
+        out = pixel * y_steps[3]
     else:
         out = image * y_steps[0] + to_z * y_steps[1] + to_y * y_steps[2] + to_x * y_steps[3]
     written = pixel < n_pixels
@@ -195,15 +200,22 @@ def filter_gradient_kernel(
     DILATION: tl.constexpr,
     FORM: tl.constexpr,
     WIDE: tl.constexpr,
+    MANY: tl.constexpr,
     BLOCK_M: tl.constexpr,
     BLOCK_N: tl.constexpr,
     BLOCK_K: tl.constexpr,
 ):
     """dw[n, tap, c] = Σ narrow[pixel, n] · wide[pixel at tap, c] over one part of the narrow array's pixels.
 
-    BLOCK_N channels of the narrow array by BLOCK_M of the wide one, WIDES and NARROWS being those of a group.
+    BLOCK_N channels of the narrow array by BLOCK_M of the wide one, WIDES and NARROWS being those of a group. WIDE and MANY are as in
+    `convolution_kernel`.
     """
+    if WIDE:
+        wide_steps, narrow_steps = far_steps(wide_steps), far_steps(narrow_steps)
+        w_steps = far_steps(w_steps)
     part = tl.program_id(2)
+    if MANY:
+        part, pixels_x = part.to(tl.int64), tl.cast(pixels_x, tl.int64)
     COLUMNS: tl.constexpr = WIDES * TAPS[0] * TAPS[1] * TAPS[2] if FORM == "flat" else WIDES
     if FORM == "narrow":
         n = tl.program_id(0) * BLOCK_N + tl.arange(0, BLOCK_N)[None, :]
@@ -236,8 +248,6 @@ def filter_gradient_kernel(
         y = pixel // pixels_x % pixels_y
         z = pixel // (pixels_x * pixels_y) % pixels_z
         image = pixel // (pixels_x * pixels_y * pixels_z)
-        if WIDE:
-            image = image.to(tl.int64)
         given = pixel < min(n_pixels, (part + 1) * part_pixels)
         at = image * narrow_steps[0] + z * narrow_steps[1] + y * narrow_steps[2]
         at += x * narrow_steps[3]

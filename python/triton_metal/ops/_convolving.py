@@ -9,9 +9,10 @@ from typing import Any
 import triton_metal as triton
 
 from ._arrays import Array, contiguous, dtype_name, is_whole, reshaped, size_of, strides
-from ._axes import as_rows
+from ._axes import as_rows, is_wide
 from ._choices import named
 from ._convolution import convolution_kernel, filter_gradient_kernel
+from ._far import FAR_FROM, reach
 from ._launch import launch
 from ._operators import Operator
 from ._reduce import reduce_rows
@@ -78,10 +79,7 @@ def _is_forward(x: Array) -> bool:
 
 def _is_wide(*arrays: Array) -> bool:
     """Whether an offset may need 64 bits."""
-    return any(
-        sum(abs(step) * max(0, size - 1) for step, size in zip(strides(x), x.shape, strict=True)) >= 2**31 - 1
-        for x in arrays
-    )  # fmt: skip
+    return any(reach(x.shape, strides(x)) >= FAR_FROM - 1 for x in arrays)
 
 
 def _block(size: int, largest: int) -> int:
@@ -177,7 +175,8 @@ def _forward(
         TRANSPOSED=transposed,
         IN_ORDER=last and math.prod(spread) == 1,
         FORM=form,
-        WIDE=_is_wide(x, w) or size_of(shape) >= 2**31,
+        WIDE=_is_wide(x, w) or size_of(shape) >= FAR_FROM,
+        MANY=is_wide((n_pixels,)),
         BLOCK_M=block_m,
         BLOCK_N=block_n,
         BLOCK_K=block_k,
@@ -273,7 +272,8 @@ def _filter_gradient(
         PADDING=_three(padding, 0),
         DILATION=_three(dilation),
         FORM=form,
-        WIDE=_is_wide(wide, narrow),
+        WIDE=_is_wide(wide, narrow) or whole >= FAR_FROM,
+        MANY=is_wide((n_pixels,)),
         BLOCK_M=block_m,
         BLOCK_N=block_n,
         BLOCK_K=block_k,

@@ -10,6 +10,7 @@ import triton_metal as triton
 import triton_metal.language as tl
 from triton_metal.language.extra import libdevice
 
+from ._far import far_steps, index
 from ._normal import normal_below
 
 
@@ -94,10 +95,13 @@ def offset_of(index, batches, steps):
 def add_product(
     acc, a_ptr, b_ptr, rows, columns, K, stride_am, stride_ak, stride_bk, stride_bn,
     BLOCK_K: tl.constexpr, TYPE: tl.constexpr, A_FORMAT: tl.constexpr, B_FORMAT: tl.constexpr,
-    PRECISION: tl.constexpr,
+    PRECISION: tl.constexpr, FAR: tl.constexpr,
 ):  # fmt: skip
     """acc plus the product of the rows and columns that begin at the pointers; masks say which are there."""
     m, n, k = tl.arange(0, acc.shape[0]), tl.arange(0, acc.shape[1]), tl.arange(0, BLOCK_K)
+    if FAR:
+        stride_am, stride_ak = far_steps((stride_am, stride_ak))
+        stride_bk, stride_bn = far_steps((stride_bk, stride_bn))
     a_ptrs = a_ptr + m[:, None] * stride_am + k[None, :] * stride_ak
     b_ptrs = b_ptr + k[:, None] * stride_bk + n[None, :] * stride_bn
     for start in range(0, K, BLOCK_K):
@@ -117,7 +121,7 @@ def matmul_kernel(
     stride_am, stride_ak, stride_bk, stride_bn,
     BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, GROUP_M: tl.constexpr,
     SPLIT: tl.constexpr, TYPE: tl.constexpr, A_FORMAT: tl.constexpr, B_FORMAT: tl.constexpr,
-    ACCUMULATOR: tl.constexpr, ACTIVATION: tl.constexpr, PRECISION: tl.constexpr,
+    ACCUMULATOR: tl.constexpr, ACTIVATION: tl.constexpr, PRECISION: tl.constexpr, FAR: tl.constexpr,
 ):  # fmt: skip
     """A tile of c = activation(a b scales + bias); z is the same before the activation.
 
@@ -126,13 +130,14 @@ def matmul_kernel(
     """
     # Programs go over c in groups of GROUP_M rows of tiles, so that neighbours in time share tiles of a and b.
     # The last group may have more rows than there are.
-    first_m = (tl.program_id(1) * GROUP_M + tl.program_id(0) % GROUP_M) * BLOCK_M
-    first_n = tl.program_id(0) // GROUP_M * BLOCK_N
+    first_m = index(tl.program_id(1), FAR) * GROUP_M + index(tl.program_id(0), FAR) % GROUP_M
+    first_m *= BLOCK_M
+    first_n = index(tl.program_id(0), FAR) // GROUP_M * BLOCK_N
     if first_m >= M:
         return
     batch, part = tl.program_id(2), 0
     if SPLIT:
-        batch, part = batch % matrices, batch // matrices
+        batch, part = batch % matrices, index(batch // matrices, FAR)
 
     local_m, local_n = tl.arange(0, BLOCK_M), tl.arange(0, BLOCK_N)
     rows, columns = (local_m < M - first_m)[:, None], (local_n < N - first_n)[None, :]
@@ -147,7 +152,7 @@ def matmul_kernel(
     if len(sums) == 0:
         acc = add_product(
             acc, a_ptr, b_ptr, rows, columns, K, stride_am, stride_ak, stride_bk, stride_bn,
-            BLOCK_K, TYPE, A_FORMAT, B_FORMAT, PRECISION,
+            BLOCK_K, TYPE, A_FORMAT, B_FORMAT, PRECISION, FAR,
         )  # fmt: skip
     else:
         for item in range(first, min(first + part_size, items)):
@@ -155,7 +160,7 @@ def matmul_kernel(
             b_item = b_ptr + offset_of(item, sums, b_sum_steps)
             acc = add_product(
                 acc, a_item, b_item, rows, columns, K, stride_am, stride_ak, stride_bk, stride_bn,
-                BLOCK_K, TYPE, A_FORMAT, B_FORMAT, PRECISION,
+                BLOCK_K, TYPE, A_FORMAT, B_FORMAT, PRECISION, FAR,
             )  # fmt: skip
 
     row = first_m.to(tl.int64)
@@ -203,14 +208,16 @@ def vector_along_rows_kernel(
     R, K, batches, m_steps, x_steps, stride_r, stride_k, stride_x,
     BLOCK_R: tl.constexpr, BLOCK_K: tl.constexpr, EACH: tl.constexpr, BY_ROW: tl.constexpr,
     M_FORMAT: tl.constexpr, X_FORMAT: tl.constexpr,
-    ACCUMULATOR: tl.constexpr, ACTIVATION: tl.constexpr,
+    ACCUMULATOR: tl.constexpr, ACTIVATION: tl.constexpr, FAR: tl.constexpr,
 ):  # fmt: skip
     """Rows of a matrix times a vector. A thread loads EACH neighbours of a row, and has a sum for each of up to four.
 
     More than four have one sum, which takes fewer registers, but an operation more for each number.
     BY_ROW says whether a bias goes with the rows (the vector is on the left), or one number is for all.
     """
-    batch, first = tl.program_id(1), tl.program_id(0) * BLOCK_R
+    batch, first = tl.program_id(1), index(tl.program_id(0), FAR) * BLOCK_R
+    if FAR:
+        stride_r, stride_k, stride_x = far_steps((stride_r, stride_k, stride_x))
     local, offs_k = tl.arange(0, BLOCK_R), tl.arange(0, BLOCK_K)
     inside = first + local < R
     m_ptr += offset_of(batch, batches, m_steps) + first.to(tl.int64) * stride_r
@@ -239,13 +246,15 @@ def vector_along_columns_kernel(
     R, K, batches, m_steps, x_steps, stride_r, stride_k, stride_x,
     BLOCK_R: tl.constexpr, BLOCK_K: tl.constexpr, EACH: tl.constexpr, BY_ROW: tl.constexpr,
     M_FORMAT: tl.constexpr, X_FORMAT: tl.constexpr,
-    ACCUMULATOR: tl.constexpr, ACTIVATION: tl.constexpr,
+    ACCUMULATOR: tl.constexpr, ACTIVATION: tl.constexpr, FAR: tl.constexpr,
 ):  # fmt: skip
     """The same where the rows' numbers lie side by side: EACH sums along K for each row.
 
     A step has several parts of EACH numbers, each of which is added to the sums by itself, as products are then fma.
     """
-    batch, first = tl.program_id(1), tl.program_id(0) * BLOCK_R
+    batch, first = tl.program_id(1), index(tl.program_id(0), FAR) * BLOCK_R
+    if FAR:
+        stride_r, stride_k, stride_x = far_steps((stride_r, stride_k, stride_x))
     local, offs_k = tl.arange(0, BLOCK_R), tl.arange(0, EACH)
     inside = first + local < R
     m_ptr += offset_of(batch, batches, m_steps) + first.to(tl.int64) * stride_r
@@ -299,9 +308,12 @@ def activation_backward_kernel(
 
 @triton.jit
 def column_sums_kernel(
-    x_ptr, parts_ptr, rows, columns, part_size, BLOCK_R: tl.constexpr, BLOCK_C: tl.constexpr
-):
+    x_ptr, parts_ptr, rows, columns, part_size,
+    BLOCK_R: tl.constexpr, BLOCK_C: tl.constexpr, FAR: tl.constexpr,
+):  # fmt: skip
     """Sums of the columns over a part of the rows."""
+    if FAR:
+        columns = tl.cast(columns, tl.int64)
     part = tl.program_id(1)
     first = part.to(tl.int64) * part_size
     count = tl.minimum(rows - first, part_size)

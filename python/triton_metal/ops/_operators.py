@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from types import SimpleNamespace
 from typing import Any
 
-from ._arrays import FLOATS, Array, dtype_name, dtype_of, is_array, is_mlx, is_torch
+from ._arrays import FLOATS, Array, dtype_name, dtype_of, is_array, is_mlx, is_torch, resolved
 from ._launch import Spec
 
 #: Computes the outputs of an operator from its arguments.
@@ -100,6 +100,9 @@ class Operator:
 
     def _call_torch(self, arguments: tuple[Any, ...]) -> tuple[Array, ...]:
         torch = sys.modules["torch"]
+        if not torch.compiler.is_compiling():
+            # Kernels read memory. What is compiled comes by the dispatcher, which does the same.
+            arguments = tuple(map(resolved, arguments))
         wanted = torch.is_grad_enabled() and any(
             is_torch(each) and each.requires_grad for each in arguments
         )

@@ -12,6 +12,7 @@ import triton_metal.language as tl
 from ._arrays import Array, contiguous, dtype_name, is_torch, is_whole, size_of, strides
 from ._axes import is_wide
 from ._choices import named
+from ._far import FAR_FROM, reach
 from ._launch import launch
 from ._matrix_kernels import (
     add_parts_kernel,
@@ -85,6 +86,13 @@ class Plan:
     def items(self) -> int:
         """How many products are added up for each of these."""
         return size_of(tuple(each.size for each in self.sums))
+
+    def far(self, m: int, n: int, k: int) -> bool:
+        """Whether an offset in blocks of so many rows, columns and numbers of K may need 64 bits; where blocks begin always has them."""
+        m, n, k = min(m, self.m), min(n, self.n), min(k, self.k)
+        # From block to block, pointers go on by K's.
+        a, b = reach((m, k + 1), (self.am, self.ak)), reach((k + 1, n), (self.bk, self.bn))
+        return max(a, b, self.m, self.n, self.k) >= FAR_FROM
 
 
 def _dimensions(given: list[Dimension], sizes: str, first: str, second: str) -> dict[str, Any]:
@@ -235,6 +243,7 @@ def product(
             A_FORMAT=formats[0],
             B_FORMAT=formats[1],
             PRECISION=precision,
+            FAR=plan.far(tile.m, tile.n, tile.k),
             num_warps=tile.warps,
             **types,
             **kernel_end,
@@ -340,6 +349,7 @@ def _launch_vector(
         BY_ROW=left,
         M_FORMAT=formats[left],
         X_FORMAT=formats[not left],
+        FAR=plan.far(tile.rows, tile.rows, tile.k),
         num_warps=1,  # a thread's share of a tile is the kernel's own
         **arguments,
     )
@@ -362,6 +372,7 @@ def column_sums(x: Array, dtype: str) -> tuple[Array, ...]:
         part_size=size,
         BLOCK_R=16,
         BLOCK_C=64,
+        FAR=16 * columns >= FAR_FROM,
     )
     ending = dict.fromkeys(("bias_ptr", "row_scale_ptr", "column_scale_ptr", "z_ptr"))
     return add_parts(sums, {"c_ptr": ((columns,), dtype)}, columns, "", ending)

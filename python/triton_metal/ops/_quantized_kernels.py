@@ -11,6 +11,8 @@ import triton_metal as triton
 import triton_metal.language as tl
 from triton_metal.language.extra import libdevice
 
+from ._far import far_steps
+
 
 @triton.jit
 def load(at, mask, EVEN: tl.constexpr):
@@ -331,7 +333,7 @@ def byte_vector_kernel(
 def quantized_matmul_kernel(
     x_ptr, w_ptr, scales_ptr, biases_ptr, out_ptr, M, N, K,
     BITS: tl.constexpr, GROUP: tl.constexpr, MODE: tl.constexpr, TRANSPOSE: tl.constexpr,
-    TYPE: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr,
+    TYPE: tl.constexpr, FAR: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr,
 ):  # fmt: skip
     """A tile of x w, or x times w's transpose: a tile of w's bytes becomes numbers, and is multiplied.
 
@@ -340,6 +342,8 @@ def quantized_matmul_kernel(
     """
     EACH: tl.constexpr = 8 // BITS
     SIDE: tl.constexpr = BLOCK_K if TRANSPOSE else BLOCK_N
+    if FAR:
+        N, K = far_steps((N, K))
     batch = tl.program_id(2).to(tl.int64)
     first_m, first_n = tl.program_id(1) * BLOCK_M, tl.program_id(0) * BLOCK_N
     m, n, k = tl.arange(0, BLOCK_M), tl.arange(0, BLOCK_N), tl.arange(0, BLOCK_K)
@@ -412,6 +416,7 @@ def vector_times_kernel(
     m, batch = tl.program_id(1), tl.program_id(2)
     if WIDE:
         m, batch = m.to(tl.int64), batch.to(tl.int64)
+        N = tl.cast(N, tl.int64)
     first = tl.program_id(0) * BLOCK_N
     # Blocks divide groups, and groups the rows: no block is cut along N, and what a thread reads of a row is aligned.
     groups = N // GROUP

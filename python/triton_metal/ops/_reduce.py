@@ -23,6 +23,7 @@ from ._axes import (
     walk,
     walked_rows,
 )
+from ._far import index
 from ._launch import launch
 from ._pieces import (
     centred,
@@ -308,7 +309,7 @@ def centred_kernel(
         rows, length, inner, part_length, parts, FORM, PARTED, WIDE, ROWS
     )
     x_ptr += origin
-    places = tl.arange(0, BLOCK)[:, None]
+    places = index(tl.arange(0, BLOCK)[:, None], WIDE)
     at = first + places * inner
     mask = (places < length) & given
     if END == "log":

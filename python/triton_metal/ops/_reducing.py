@@ -38,6 +38,8 @@ def reduction_gradient_kernel(
 ):
     """dx of each number from the dy of its row; `extra` is the number of places that share it, the mean, or the product."""
     program = tl.program_id(0).to(tl.int64) if WIDE else tl.program_id(0)
+    if WIDE:
+        length = tl.cast(length, tl.int64)
     at = program * BLOCK + tl.arange(0, BLOCK)
     mask = at < n
     row = at // (inner * length) * inner + at % inner

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import triton_metal as triton
@@ -42,9 +43,9 @@ def _forward(x: Array, seed_array: Array | None, p: float, seed: int) -> tuple[A
         {"y_ptr": (x.shape, dtype_name(x))},
         like=x,
         x_ptr=contiguous(x),
-        seed_ptr=seed_array,
+        seed_ptr=None if seed_array is None else contiguous(seed_array),
         n=n,
-        threshold=round(p * 2**24),
+        threshold=math.ceil(p * 2**24),
         scale=0.0 if p == 1 else 1 / (1 - p),
         seed=seed,
         GROUPS=GROUPS,

@@ -60,6 +60,8 @@ def take_kernel(
     else:
         index = tl.load(indices_ptr + place, mask=place < (count if FEW else rows), other=0)
     index = tl.where(index < 0, index + length, index)
+    if index.dtype.primitive_bitwidth < 32:
+        index = index.to(tl.int32)  # a length of 1 has not widened it
     # One comparison: a negative number is a large one without its sign.
     UNSIGNED: tl.constexpr = tl.uint64 if index.dtype.primitive_bitwidth == 64 else tl.uint32
     inside = mask & (index.to(UNSIGNED, bitcast=True) < length)
@@ -106,11 +108,13 @@ def sums_at_indices_kernel(
     steps,
     SHARED: tl.constexpr,
     ACC: tl.constexpr,
+    WIDE: tl.constexpr,
     ROWS: tl.constexpr,
     BLOCK: tl.constexpr,
 ):
     """y (outer, length, inner) = x + the updates (outer, count, inner) at its index, in their order; `rows` is outer * length."""
-    row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)[:, None]
+    program = tl.program_id(0).to(tl.int64) if WIDE else tl.program_id(0)
+    row = program * ROWS + tl.arange(0, ROWS)[:, None]
     column = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)[None, :]
     outer, index = row // length, (row % length).to(tl.int32)
     base = outer.to(tl.int64) * (0 if SHARED else count)
@@ -214,6 +218,7 @@ def _add(
         steps=count.bit_length(),
         SHARED=not along,
         ACC=_TYPES[accumulator(dtype_name(updates))],
+        WIDE=is_wide((outer, length)),
         ROWS=rows,
         BLOCK=block,
     )

@@ -12,7 +12,7 @@ import triton_metal as triton
 import triton_metal.language as tl
 
 from ..errors import LaunchTypeError
-from ._arrays import FLOATS, Array, contiguous, dtype_name, is_torch, size_of
+from ._arrays import FLOATS, Array, contiguous, dtype_name, is_torch, resolved, size_of
 from ._checks import (
     check_arrays,
     check_dtype,
@@ -209,7 +209,7 @@ def _in_groups(
 
 
 def _plain(x: Array) -> Array:
-    return contiguous(x.detach() if is_torch(x) else x)
+    return contiguous(resolved(x.detach()) if is_torch(x) else x)
 
 
 def _state_dtype(arrays: list[Array] | None, i: int) -> str:

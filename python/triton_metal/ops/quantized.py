@@ -23,6 +23,7 @@ from ._checks import (
     check_shape,
     fail,
 )
+from ._far import FAR_FROM
 from ._launch import launch
 from ._operators import Operator
 from ._products import TYPES, product_type
@@ -41,7 +42,7 @@ from .matmuls import dtype_argument
 MODES = ("affine", "mxfp4", "mxfp8")
 _WORDS = ("uint32", "int32")
 #: From so many numbers of an array on, products of a few rows count places in 64 bits.
-WIDE_FROM = 1 << 31
+WIDE_FROM = FAR_FROM
 
 
 def viewed(x: Array, dtype: str) -> Array:
@@ -224,6 +225,7 @@ def _multiplied(
         MODE=mode,
         TRANSPOSE=transpose,
         TYPE=TYPES[multiplied],
+        FAR=max(tile.m, tile.n, tile.k) * max(k, n) >= FAR_FROM,
         BLOCK_M=tile.m,
         BLOCK_N=tile.n,
         BLOCK_K=tile.k,

@@ -23,6 +23,7 @@ from ._checks import (
     check_shape,
     fail,
 )
+from ._far import FAR_FROM, index
 from ._indices import check_index
 from ._launch import launch
 from ._operators import Operator
@@ -33,6 +34,8 @@ HEADS, HEADS_OF_MANY = 8, 16
 PAIRS, LEAST, POSITIONS = 64, 8, 8
 #: So many programs are many.
 MANY = 256
+#: The least normal number of float32: powers of a smaller base are infinite there.
+LEAST_BASE = 2.0**-126
 
 
 @triton.jit
@@ -78,7 +81,7 @@ def turn_row(x_row, y_row, at, mask, cosine, sine, HALF: tl.constexpr, NEIGHBOUR
 def rotary_kernel(
     x_ptr, y_ptr, cos_ptr, sin_ptr, n_heads, n_blocks, inner, offset, scale, log2_step,
     SIZE: tl.constexpr, HALF: tl.constexpr, NEIGHBOURS: tl.constexpr, INVERSE: tl.constexpr, SCALED: tl.constexpr,
-    HEADS: tl.constexpr, POSITIONS: tl.constexpr, WIDTHS: tl.constexpr, FULL: tl.constexpr, REST: tl.constexpr,
+    HEADS: tl.constexpr, POSITIONS: tl.constexpr, WIDTHS: tl.constexpr, FULL: tl.constexpr, REST: tl.constexpr, FAR: tl.constexpr,
 ):  # fmt: skip
     """HEADS rows of each position, WIDTHS pairs after each other; elements from 2 HALF on are copied, REST (or no) at once.
 
@@ -102,9 +105,9 @@ def rotary_kernel(
     first = tl.arange(0, POSITIONS)[:, None] * SIZE
     head_0 = tl.program_id(1) * HEADS
     for head in range(head_0, tl.minimum(head_0 + HEADS, n_heads)):
-        row = (head // inner).to(tl.int64) * n_blocks * inner * (
-            POSITIONS * SIZE
-        ) + head % inner * SIZE
+        row = (head // inner).to(tl.int64) * n_blocks * inner * (POSITIONS * SIZE) + index(
+            head % inner, FAR
+        ) * SIZE
         x_row, y_row = x_ptr + row, y_ptr + row
         for i in tl.static_range(len(WIDTHS)):
             turn_row(
@@ -172,6 +175,7 @@ def _forward(
         WIDTHS=widths,
         FULL=sum(widths) == half,
         REST=triton.next_power_of_2(rest) if rest else 0,
+        FAR=inner * shape[-1] >= FAR_FROM,
         num_warps=max(1, min(positions * widths[0] // PAIRS, positions * widths[-1] // 32, 8)),
     )
 
@@ -215,7 +219,7 @@ def rotary_embedding(
     the place of the angles' cosines and sines; ``base`` and ``scale`` then mean nothing.
 
     Differentiable in ``x``; ``cos`` and ``sin`` are constants. Raises LaunchValueError for shapes and dtypes that do not fit and for
-    values that are not allowed: an odd or too large ``dims``, a negative ``offset``, a ``base`` that is not positive.
+    values that are not allowed: an odd or too large ``dims``, a negative ``offset``, a ``base`` that is no positive, normal number of float32.
 
     Error, with u = 2^-24 and beside the rounding of the result: (|a| + |b|) (α + 3 u) for a pair, where α is 0 for given
     cosines, and |angle| u (8 + 12 i |log₂ base| / dims) + 4 u for computed ones.
@@ -250,6 +254,11 @@ def rotary_embedding(
             f"offset must be at most {2**31 - x.shape[where]}, so that positions are below 2**31, but is {offset}.",
         )
     base = check_number(name, "base", base, above=0)
+    if base < LEAST_BASE:
+        raise fail(
+            name,
+            f"base must be a normal number of float32, at least {LEAST_BASE:.9g}, but is {base}.",
+        )
     scale = check_number(name, "scale", scale)
     if (cos is None) != (sin is None):
         raise fail(name, "cos and sin must both be given or both be None.")

@@ -31,6 +31,7 @@ from ._checks import (
     fail,
     listed,
 )
+from ._far import FAR_FROM
 from ._launch import launch
 from ._matrix_kernels import activated, with_bias
 from ._operators import Operator
@@ -59,6 +60,7 @@ def scaled_matmul_kernel(
     a_ptr, a_groups_ptr, b_ptr, b_groups_ptr, bias_ptr, row_scale_ptr, column_scale_ptr, c_ptr, z_ptr,
     M, N, K, part_size, A_FORMAT: tl.constexpr, B_FORMAT: tl.constexpr, SPLIT: tl.constexpr,
     ACTIVATION: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr,
+    FAR: tl.constexpr,
 ):  # fmt: skip
     """A tile of a times b's transpose; 32 numbers of a row share a power of two where there are `groups`."""
     A_EACH: tl.constexpr = 2 if A_FORMAT == "e2m1" else 1
@@ -66,6 +68,8 @@ def scaled_matmul_kernel(
     first_m, first_n = tl.program_id(0) * BLOCK_M, tl.program_id(1) * BLOCK_N
     part = tl.program_id(2)
     m, n, group = tl.arange(0, BLOCK_M), tl.arange(0, BLOCK_N), tl.arange(0, BLOCK_K // 32)
+    if FAR:
+        m, n = m.to(tl.int64), n.to(tl.int64)
     ak, bk = tl.arange(0, BLOCK_K // A_EACH), tl.arange(0, BLOCK_K // B_EACH)
     rows, columns = first_m + m < M, first_n + n < N
     a_ptr += first_m.to(tl.int64) * (K // A_EACH)
@@ -178,6 +182,7 @@ def _forward(
         BLOCK_M=tile.m,
         BLOCK_N=tile.n,
         BLOCK_K=tile.k,
+        FAR=max(min(m, tile.m), min(n, tile.n)) * k >= FAR_FROM,
         num_warps=tile.warps,
         **(endings if whole else dict.fromkeys(endings)),
     )

@@ -16,6 +16,7 @@ from ..devices.selection import chosen
 from ._arrays import FLOATS, Array, contiguous, dtype_name, size_of
 from ._checks import check_arrays, check_axis, check_dtype, check_rank
 from ._choices import chip_for
+from ._far import FAR_FROM, index
 from ._launch import launch
 from ._operators import Operator
 from ._pieces import (
@@ -43,11 +44,12 @@ ALONE = 64
 
 @triton.jit
 def softmax_kernel(
-    x_ptr, y_ptr, length, inner, LOG: tl.constexpr, BLOCK: tl.constexpr, ROWS: tl.constexpr
-):
+    x_ptr, y_ptr, length, inner,
+    LOG: tl.constexpr, FAR: tl.constexpr, BLOCK: tl.constexpr, ROWS: tl.constexpr,
+):  # fmt: skip
     """The softmax of ROWS rows, each of `length` numbers that lie `inner` apart, held in registers."""
-    places = tl.arange(0, BLOCK)[:, None]
-    rows = tl.program_id(1) * ROWS + tl.arange(0, ROWS)[None, :]
+    places = index(tl.arange(0, BLOCK)[:, None], FAR)
+    rows = index(tl.program_id(1), FAR) * ROWS + tl.arange(0, ROWS)[None, :]
     at = tl.program_id(0).to(tl.int64) * length * inner + places * inner + rows
     mask = (places < length) & (rows < inner)
     x = tl.load(x_ptr + at, mask=mask, other=-float("inf")).to(tl.float32)
@@ -111,11 +113,12 @@ def short_softmax_kernel(
 
 @triton.jit
 def long_softmax_kernel(
-    x_ptr, y_ptr, length, inner, LOG: tl.constexpr, BLOCK: tl.constexpr, ROWS: tl.constexpr
-):
+    x_ptr, y_ptr, length, inner,
+    LOG: tl.constexpr, FAR: tl.constexpr, BLOCK: tl.constexpr, ROWS: tl.constexpr,
+):  # fmt: skip
     """The same of rows that are longer than BLOCK."""
-    places = tl.arange(0, BLOCK)[:, None]
-    rows = tl.program_id(1) * ROWS + tl.arange(0, ROWS)[None, :]
+    places = index(tl.arange(0, BLOCK)[:, None], FAR)
+    rows = index(tl.program_id(1), FAR) * ROWS + tl.arange(0, ROWS)[None, :]
     first = tl.program_id(0).to(tl.int64) * length * inner + rows
     inside = rows < inner
     highest = tl.full((BLOCK, ROWS), -float("inf"), tl.float32)
@@ -141,11 +144,12 @@ def long_softmax_kernel(
 
 @triton.jit
 def softmax_backward_kernel(
-    dy_ptr, y_ptr, dx_ptr, length, inner, LOG: tl.constexpr, BLOCK: tl.constexpr, ROWS: tl.constexpr
-):
+    dy_ptr, y_ptr, dx_ptr, length, inner,
+    LOG: tl.constexpr, FAR: tl.constexpr, BLOCK: tl.constexpr, ROWS: tl.constexpr,
+):  # fmt: skip
     """dx = y (dy - Σ dy y); of the logarithm dx = dy - exp(y) Σ dy."""
-    places = tl.arange(0, BLOCK)[:, None]
-    rows = tl.program_id(1) * ROWS + tl.arange(0, ROWS)[None, :]
+    places = index(tl.arange(0, BLOCK)[:, None], FAR)
+    rows = index(tl.program_id(1), FAR) * ROWS + tl.arange(0, ROWS)[None, :]
     first = tl.program_id(0).to(tl.int64) * length * inner + rows
     inside = rows < inner
     sums = tl.zeros((BLOCK, ROWS), tl.float32)
@@ -165,7 +169,7 @@ def softmax_backward_kernel(
         tl.store(dx_ptr + at, dx.to(dx_ptr.dtype.element_ty), mask=mask)
 
 
-def _blocks(x: Array, axis: int) -> tuple[tuple[int, int], dict[str, int]]:
+def _blocks(x: Array, axis: int) -> tuple[tuple[int, int], dict[str, Any]]:
     """The grid of an array and an axis, and the numbers that its kernels take."""
     shape = tuple(x.shape)
     outer, length, inner = size_of(shape[:axis]), shape[axis], size_of(shape[axis + 1 :])
@@ -175,6 +179,7 @@ def _blocks(x: Array, axis: int) -> tuple[tuple[int, int], dict[str, int]]:
     return (outer, triton.cdiv(inner, rows)), {
         "length": length,
         "inner": inner,
+        "FAR": length * inner >= FAR_FROM,
         "BLOCK": block,
         "ROWS": rows,
     }

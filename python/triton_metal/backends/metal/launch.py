@@ -9,6 +9,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from ... import _native, cache, messages, mps, profiling
+from ...array_memory import check_sign
 from ...errors import LaunchTypeError, LaunchValueError, compile_error
 from ...stages import Stages
 from ...tuples import element_name
@@ -147,6 +148,7 @@ class MetalLauncher:
         on_mps = False
         owners = []
         for index in function.buffers:
+            check_sign(function.name, function.metadata.args[index]["name"], values[index])
             values[index], owner = memory_of(values[index])
             owners.append(owner)
             on_mps = on_mps or getattr(values[index], "is_mps", False)
