@@ -131,6 +131,7 @@ def test_products_of_blocks(tile: tuple[int, int, int], kind: str, num_warps: in
 
 @pytest.mark.skipif(ON_STOCK, reason="asks for the text that our compiler prints")
 @pytest.mark.parametrize("kind", ["moved", "made", "described", "counted"])
+@pytest.mark.own_route
 @pytest.mark.own_target
 def test_whole_steps_ask_for_no_bounds(kind: str) -> None:
     a = np.zeros((64, 256), np.float16)
