@@ -192,6 +192,7 @@ def test_bad_arguments(call, error, message) -> None:
         call()
 
 
+@pytest.mark.own_route  # MLX's own sine of 2^120 radians is no number
 @pytest.mark.parametrize("base", [2.0**-126, 1.0, 3.4028234663852886e38])
 def test_any_base_of_float32_gives_numbers(base: float) -> None:
     assert np.isfinite(ops.rotary_embedding(X, base=base)).all()
