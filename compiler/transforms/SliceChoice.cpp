@@ -134,7 +134,7 @@ Candidate SliceChoice::holdMoreThreads(const Candidate &kept) {
     Candidate found = best;
     for (unsigned id = 0; id < from->getDims().getNumClasses(); ++id)
       forEachSum(*from, id, kMostParts, [&](SlicedKernel &slices) {
-        // A loop of its own would hold the sums twice (docs/threads.md).
+        // A loop of its own would hold the sums twice (docs/roadmap.md).
         if (hasInnerSlices(slices.getKernel()))
           return false;
         Candidate trial{&slices, slices.expect(warps, stages)};

@@ -18,8 +18,8 @@ static Value *getNarrow(IRBuilder<> &builder, Value *factor, Type *narrow) {
   if (!constant)
     return nullptr;
   // All bits of a number that the narrow type cannot hold are not 0 there.
-  Value *back = builder.CreateZExt(builder.CreateTrunc(constant, narrow), factor->getType());
-  return back == constant ? builder.CreateTrunc(constant, narrow) : nullptr;
+  Value *low = builder.CreateTrunc(constant, narrow);
+  return builder.CreateZExt(low, factor->getType()) == constant ? low : nullptr;
 }
 
 void splitHighProducts(Function &function) {
