@@ -445,59 +445,157 @@ void LayoutSolver::demand(Value value, const LinearLayout &layout) {
   }
 }
 
+/// Whether an operation's results are tiles of one type, which it makes in one layout: a value, or
+/// the halves of a tile.
+static bool haveOneLayout(ResultRange results) {
+  return !results.empty() && llvm::all_of(results, isTile) && llvm::all_equal(results.getTypes());
+}
+
 /// Collects what changes when `value` is computed in `layout`: back through elementwise operations
 /// to loads.
-bool LayoutSolver::collectChange(Value value, const LinearLayout &layout,
-                                 llvm::MapVector<Value, LinearLayout> &change) {
+bool LayoutSolver::collectChange(Value value, const LinearLayout &asked, Change &change) {
+  LinearLayout layout = asked;
+  // A pair is in the lowest register bit; what asks for it in another one renames registers.
+  if (value.getDefiningOp<tt::JoinOp>())
+    if (auto half = asked.split())
+      layout = half->join();
   auto own = getFixed(value);
   if (!own || *own == layout)
     return true;
-  if (auto it = change.find(value); it != change.end())
+  if (auto it = change.values.find(value); it != change.values.end())
     return it->second == layout;
   Operation *op = value.getDefiningOp();
-  if (!op || op->getNumResults() != 1)
+  if (!op)
+    return false;
+  if (auto reduce = dyn_cast<tt::ReduceOp>(op)) {
+    // The result does not say how the operand lies: as that of another reduction that changes.
+    for (auto &[other, taken] : change.reductions) {
+      LinearLayout operand = taken;
+      if (operand.getShape() == opLayouts.find(op)->second.getShape() &&
+          inferResultLayout(op, 0, operand) == layout)
+        return changeReduction(reduce, operand, change);
+    }
+    return false;
+  }
+  if (!haveOneLayout(op->getResults()))
     return false;
   if (isa<tt::LoadOp>(op)) {
     if (isWorthConverting(op, layout, *own))
       return false;
-    change[value] = layout;
+    change.values[value] = layout;
     return true;
   }
   if (!canRemake(op))
     return false;
-  change[value] = layout;
-  for (OpOperand &operand : op->getOpOperands()) {
+  for (Value result : op->getResults())
+    change.values[result] = layout;
+  return collectOperands(op, layout, change);
+}
+
+/// Collects what changes with the operands of an operation that makes its results in `layout`.
+bool LayoutSolver::collectOperands(Operation *op, const LinearLayout &layout, Change &change) {
+  return llvm::all_of(op->getOpOperands(), [&](OpOperand &operand) {
     if (!isTile(operand.get()) || takesAnyLayout(operand))
-      continue;
+      return true;
     auto wanted = inferOperandLayout(op, operand.getOperandNumber(), layout);
-    if (!wanted || !collectChange(operand.get(), *wanted, change))
+    return wanted && collectChange(operand.get(), *wanted, change);
+  });
+}
+
+/// The bits of the lane and the SIMD-group between which a reduction of a tile in this layout moves
+/// numbers.
+static unsigned countMoves(const LinearLayout &layout, unsigned axis) {
+  uint32_t mask = layout.dimMask(axis);
+  auto along = [&](uint32_t basis) { return (basis & mask) != 0; };
+  return llvm::count_if(layout.getLaneBases(), along) +
+         llvm::count_if(layout.getSimdgroupBases(), along);
+}
+
+/// Collects what changes when a reduction takes its operands in `layout`, in which no more numbers
+/// move.
+bool LayoutSolver::changeReduction(tt::ReduceOp reduce, const LinearLayout &layout,
+                                   Change &change) {
+  if (auto it = change.reductions.find(reduce); it != change.reductions.end())
+    return it->second == layout;
+  unsigned axis = reduce.getAxis();
+  auto result = inferResultLayout(reduce, 0, layout);
+  if (!result || countMoves(layout, axis) > countMoves(opLayouts.find(reduce)->second, axis))
+    return false;
+  change.reductions[reduce] = layout;
+  for (Value value : reduce->getResults()) {
+    if (!isTile(value) || getFixed(value) == result)
+      continue;
+    auto [it, isNew] = change.values.insert({value, *result});
+    if (!isNew && it->second != *result)
       return false;
   }
-  return true;
+  return llvm::all_of(reduce->getOperands(),
+                      [&](Value operand) { return collectChange(operand, layout, change); });
+}
+
+/// Collects what changes with an operation that takes an operand in a new layout.
+bool LayoutSolver::followChange(OpOperand &use, const LinearLayout &layout, Change &change) {
+  Operation *op = use.getOwner();
+  if (auto reduce = dyn_cast<tt::ReduceOp>(op))
+    return changeReduction(reduce, layout, change);
+  if (!canRemake(op) || !haveOneLayout(op->getResults()))
+    return false;
+  std::optional<LinearLayout> made = layout;
+  if (getLayoutRule(op) != LayoutRule::Same)
+    made = inferResultLayout(op, use.getOperandNumber(), layout);
+  if (!made)
+    return false;
+  for (Value result : op->getResults())
+    if (getFixed(result) != made)
+      change.values[result] = *made;
+  return collectOperands(op, *made, change);
+}
+
+/// Whether a conversion costs more than what else changes for it: accesses, and arithmetic on more
+/// registers, of which each is half of what moving one is.
+bool LayoutSolver::isWorthFollowing(const LinearLayout &usual, const LinearLayout &asked,
+                                    const Change &change) const {
+  double more = 0;
+  for (auto &[value, layout] : change.values) {
+    LinearLayout own = *getFixed(value);
+    if (auto load = value.getDefiningOp<tt::LoadOp>())
+      more += getAccessCost(load, layout, false) - getAccessCost(load, own, false);
+    more += 0.25 * (double(layout.getNumRegisters()) - double(own.getNumRegisters()));
+  }
+  return more <= getConversionCost(usual, asked, false);
 }
 
 /// Gives a value the layout that one of its uses asks for, if no other use is the worse for it.
 bool LayoutSolver::tryChange(Value value, const LinearLayout &layout) {
-  llvm::MapVector<Value, LinearLayout> change;
-  if (!collectChange(value, layout, change) || change.empty())
+  Change change;
+  if (!collectChange(value, layout, change) || change.values.empty())
     return false;
-  for (auto &[changed, newLayout] : change) {
+  bool follows = false;
+  // What follows makes it longer.
+  for (size_t i = 0; i < change.values.size(); ++i) {
+    auto [changed, newLayout] = change.values.begin()[i];
     for (OpOperand &use : changed.getUses()) {
       Operation *user = use.getOwner();
-      if (user->getNumResults() && change.contains(user->getResult(0)))
+      if (user->getNumResults() && change.values.contains(user->getResult(0)))
         continue;
       if (!isKept(user) || getRequired(use) == newLayout)
         continue;
-      return false;
+      if (!followChange(use, newLayout, change))
+        return false;
+      follows = true;
     }
   }
-  for (auto &[changed, newLayout] : change) {
+  if (follows && !isWorthFollowing(*getFixed(value), layout, change))
+    return false;
+  for (auto &[op, newLayout] : change.reductions)
+    opLayouts[op] = newLayout;
+  for (auto &[changed, newLayout] : change.values) {
     fixed[changed] = newLayout;
     Operation *op = changed.getDefiningOp();
     if (isa<tt::LoadOp>(op))
       opLayouts[op] = newLayout;
   }
-  for (auto &[changed, newLayout] : change)
+  for (auto &[changed, newLayout] : change.values)
     demandOperands(changed.getDefiningOp());
   return true;
 }

@@ -4,6 +4,7 @@
 
 #include "analysis/AxisInfo.h"
 #include "analysis/LinearLayout.h"
+#include "dialect/tt/TT.h"
 
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/ADT/DenseMap.h"
@@ -66,8 +67,17 @@ private:
   void demandOperands(mlir::Operation *op);
   void fixCarried(mlir::Value value, const LinearLayout &layout);
   bool tryChange(mlir::Value value, const LinearLayout &layout);
-  bool collectChange(mlir::Value value, const LinearLayout &layout,
-                     llvm::MapVector<mlir::Value, LinearLayout> &change);
+  /// Values that get other layouts together, and those in which reductions take their operands.
+  struct Change {
+    llvm::MapVector<mlir::Value, LinearLayout> values;
+    llvm::MapVector<mlir::Operation *, LinearLayout> reductions;
+  };
+  bool collectChange(mlir::Value value, const LinearLayout &asked, Change &change);
+  bool collectOperands(mlir::Operation *op, const LinearLayout &layout, Change &change);
+  bool changeReduction(tt::ReduceOp reduce, const LinearLayout &layout, Change &change);
+  bool followChange(mlir::OpOperand &use, const LinearLayout &layout, Change &change);
+  bool isWorthFollowing(const LinearLayout &usual, const LinearLayout &asked,
+                        const Change &change) const;
 
   double getAccessCost(mlir::Operation *op, const LinearLayout &layout, bool inLines) const;
   /// Whether a memory operation costs less in its usual layout, with the conversion between it and

@@ -75,7 +75,7 @@ def _vectors(transposed: bool, *sizes: tuple[int, int]) -> Calls:
 def _few_rows(mode: str, bits: int, transposed: bool) -> Calls:
     def calls(dtype: str) -> Iterator[Callable[[], Any]]:
         group = 64 if mode == "affine" else 32
-        for k in (256, 1024):
+        for k in (256, 512, 1024):
             rows, columns = (64, k) if transposed else (k, 64)
             w = np.zeros((rows, columns * bits // 32), np.uint32)
             scales = zeros(dtype if mode == "affine" else "uint8", rows, columns // group)
@@ -210,6 +210,9 @@ _LONG, _LONG_RAGGED = (24_576, 40_000, 65_536), (24_577, 40_001, 65_535)
 _UNEVEN, _UNEVEN_RAGGED = (304, 656, 1104, 2560, 4800, 9056), (301, 657, 1101, 2501, 4801, 9001)
 
 _LEAST, _LEAST_RAGGED = (16, 32, 48, 64), (5, 21, 53, 63)
+#: Rows that are walked over in blocks of 512 numbers, and the longest that are not.
+_BLOCKS = (1104, 2560, 4096, 9056), (1101, 2501, 4801, 9001)
+_WITHIN, _WITHIN_RAGGED = (80, 176, 304, 656, 1024), (77, 179, 301, 657, 1001)
 _PIECES, _PIECES_RAGGED = (80, 176, *_UNEVEN, 16_384), (77, 179, *_UNEVEN_RAGGED, 16_001)
 
 
@@ -236,9 +239,9 @@ def _reduced_rows(call: Call) -> dict[str, Calls]:
         **_short_rows(f"{name} 16", call, 32),
         f"{name} many": _rows(call, 16, count=256),
         f"{name} many ragged": _rows(call, 3, 5, 6, 11, 13, count=256),
-        **_either(f"{row} one", call, (80, 176, 304, 656, 1024), (77, 179, 301, 657, 1001), 8),
-        **_either(f"{row} four", call, (80, 176, 304, 656, 1024), (77, 179, 301, 657, 1001), 256),
-        **_either(f"{row} blocks", call, (1104, 2560, 4096, 9056), (1101, 2501, 4801, 9001)),
+        **_either(f"{row} one", call, _WITHIN, _WITHIN_RAGGED, 8),
+        **_either(f"{row} four", call, _WITHIN, _WITHIN_RAGGED, 256),
+        **_either(f"{row} blocks", call, *_BLOCKS),
     }
 
 
@@ -268,7 +271,8 @@ def _reductions(name: str, call: Call, whole: int, block: int) -> dict[str, Call
 
 
 def _centred_rows(end: str, call: Call) -> dict[str, Calls]:
-    """Short rows, which are held several together, and longer ones in pieces."""
+    """Short rows, which are held several together, longer ones in pieces, and those of which a variance is taken in blocks."""
+    whole = (_PIECES, _PIECES_RAGGED) if end == "log" else (_WITHIN, _WITHIN_RAGGED)
     name = f"centred_kernel {end}"
     return {
         **_least_rows(f"{name} rows", call, 1),
@@ -278,7 +282,8 @@ def _centred_rows(end: str, call: Call) -> dict[str, Calls]:
         **_short_rows(f"{name} rows 16", call, 32),
         f"{name} rows many": _rows(call, 16),
         f"{name} rows many ragged": _rows(call, 3, 5, 6, 11, 13),
-        **_either(f"centred_row_kernel {end}", call, _PIECES, _PIECES_RAGGED),
+        **_either(f"centred_row_kernel {end}", call, *whole),
+        **(_either("variance_row_kernel", call, *_BLOCKS) if end == "var" else {}),
     }
 
 
@@ -418,8 +423,8 @@ PROBLEMS: Mapping[str, Calls] = {
     },
     "take_kernel False even": _rows(_take, 16, 48, 128, 512, 1024),
     "take_kernel False ragged": _rows(_take, 6, 25, 101, 301, 1001),
-    "vector_along_rows_kernel even": _vectors(True, (64, 256), (64, 1024)),
-    "vector_along_rows_kernel ragged": _vectors(True, (64, 255), (64, 1023)),
+    "vector_along_rows_kernel even": _vectors(True, (64, 64), (64, 256), (64, 512), (64, 1024)),
+    "vector_along_rows_kernel ragged": _vectors(True, (64, 63), (64, 255), (64, 511), (64, 1023)),
     "vector_along_columns_kernel even": _vectors(False, (512, 256), (512, 1024), (4096, 256)),
     "vector_along_columns_kernel ragged": _vectors(False, (511, 256), (511, 1024), (4095, 256)),
     "word_vector_kernel affine4": _few_rows("affine", 4, True),

@@ -70,11 +70,19 @@ def _reduced_rows(arguments: Arguments, grid: Sequence[int]) -> Seen:
     """Long rows in blocks, and short ones, of which there may be four at once."""
     found = rows_of("x_ptr")(arguments, grid)
     form = "blocks" if arguments["BLOCK"] else "four" if arguments["ROWS"] == 4 else "one"
-    kind = form_of(f"{found.kind} {form}", arguments["length"])
-    if not arguments["BLOCK"]:
-        return found._replace(kind=kind)
+    found = found._replace(kind=form_of(f"{found.kind} {form}", arguments["length"]))
+    return _in_blocks(found, arguments) if arguments["BLOCK"] else found
+
+
+def _in_blocks(found: Seen, arguments: Arguments) -> Seen:
+    """A row that is walked over in blocks, of which the last may be cut."""
     steps = -(-arguments["length"] // arguments["BLOCK"])
-    return found._replace(kind=kind, tile=arguments["BLOCK"], steps=steps)
+    return found._replace(tile=arguments["BLOCK"], steps=steps)
+
+
+def _variance(arguments: Arguments, grid: Sequence[int]) -> Seen:
+    """Long rows in blocks."""
+    return _in_blocks(rows_of("x_ptr", "", "length")(arguments, grid), arguments)
 
 
 def _centred(arguments: Arguments, grid: Sequence[int]) -> Seen:
@@ -291,6 +299,7 @@ KERNELS: Mapping[str, tuple[Reader, tuple[str, ...]]] = {
     "reduce_row_kernel": (_reduced_rows, both_forms(*with_values("one", "four", "blocks"))),
     "centred_kernel": (_centred, both_forms(*with_values(*_CENTRED))),
     "centred_row_kernel": (_centred, both_forms(*with_values("var", "log"))),
+    "variance_row_kernel": (_variance, both_forms(*DTYPES)),
     "place_kernel": (_reduced, _reductions(256, "")),
     "scan_kernel": (_scanned, both_forms(*with_values(*_SCANS))),
     "sort_kernel": (_sorted, _SORTS),

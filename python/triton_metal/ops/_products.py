@@ -327,8 +327,8 @@ def _launch_vector(
     itemsize = _itemsize(matrix)
     # Numbers that one access reads are there together, or none is: masks of single ones take registers.
     ends, step = (plan.k, stride_r) if along_rows else (rows, stride_k)
-    aligned = step * itemsize % 16 == 0 and ends % 16 == 0
-    tile = vector_tile(along_rows, rows, itemsize, aligned)
+    aligned = step * itemsize % 16 == 0 and ends * itemsize % 16 == 0
+    tile = vector_tile(along_rows, rows, plan.k, itemsize, aligned)
     steps = ("x_steps", "m_steps") if left else ("m_steps", "x_steps")
     return launch(
         vector_along_rows_kernel if along_rows else vector_along_columns_kernel,

@@ -342,6 +342,70 @@ def centred_row_kernel(
     tl.store(y_ptr + row, y.to(y_ptr.dtype.element_ty))
 
 
+@triton.jit
+def _sums_with(distance, square, x, c):
+    """The sums of a thread with those of x - c and its squares, each of which is added as it is multiplied."""
+    d = x.to(tl.float32) - c[:, None]
+    distance += tl.sum(d, axis=1)
+    if d.shape[1] == 4:
+        even, odd = tl.split(tl.reshape(d, (d.shape[0], 2, 2)))
+        return distance, odd * odd + (even * even + square)
+    return distance, d * d + square
+
+
+@triton.jit
+def variance_row_kernel(
+    x_ptr, y_ptr, length, divisor,
+    END: tl.constexpr, WIDTHS: tl.constexpr, UNIT: tl.constexpr, BLOCK: tl.constexpr, BLOCK_WIDTHS: tl.constexpr,
+):  # fmt: skip
+    """The variance or deviation of one row that is longer than BLOCK, which is read once.
+
+    A thread adds up the distances of its numbers from the mean c of those of its first block, and their squares:
+    Σ (x - mean)² = Σ (x - c)² + (c - mean) · (2 Σ (x - c) + n · (c - mean)). As c is the mean of some of them, no term is much
+    larger than the sum.
+    """
+    row = tl.program_id(0).to(tl.int64)
+    x_row = x_ptr + row * length
+    block, _ = places_of(BLOCK, BLOCK_WIDTHS, UNIT)
+    side: tl.constexpr = min(BLOCK_WIDTHS[0], 2)
+    first, c = (), tl.zeros((UNIT,), tl.float32)
+    for i in tl.static_range(len(block)):
+        first = first + (tl.load(x_row + block[i]).to(tl.float32),)
+        c += tl.sum(first[i], axis=1)
+    c *= UNIT / BLOCK
+    distance, square = tl.zeros((UNIT,), tl.float32), tl.zeros((UNIT, side), tl.float32)
+    for i in tl.static_range(len(block)):
+        distance, square = _sums_with(distance, square, first[i], c)
+    begin = (length - 1) // BLOCK * BLOCK
+    x_block = x_row
+    for _ in range(BLOCK, begin, BLOCK):
+        x_block += BLOCK
+        for i in tl.static_range(len(block)):
+            distance, square = _sums_with(distance, square, tl.load(x_block + block[i]), c)
+    squares = tl.sum(square, axis=1)
+    # The last block, which alone may be cut.
+    places, mask = places_of(length - begin, WIDTHS, UNIT)
+    x_row += begin
+    n, before = begin // UNIT, 0
+    for i in tl.static_range(len(places)):
+        if i == len(places) - 1:
+            d = tl.load(x_row + places[i], mask=mask, other=0.0).to(tl.float32) - c[:, None]
+            d = tl.where(mask, d, 0.0)
+            there = length - begin - before - tl.arange(0, UNIT) * WIDTHS[i]
+            n += tl.minimum(tl.maximum(there, 0), WIDTHS[i])
+        else:
+            d = tl.load(x_row + places[i]).to(tl.float32) - c[:, None]
+            n += WIDTHS[i]
+            before += UNIT * WIDTHS[i]
+        distance += tl.sum(d, axis=1)
+        squares += tl.sum(d * d, axis=1)
+    count = n.to(tl.float32)
+    mean = tl.sum(count * c + distance, axis=0) / length
+    apart = c - mean
+    total = tl.sum(squares + apart * (2 * distance + count * apart), axis=0)
+    tl.store(y_ptr + row, _ended(total, 0.0, divisor, END).to(y_ptr.dtype.element_ty))
+
+
 _TYPES = {
     "float16": tl.float16, "float32": tl.float32, "int32": tl.int32, "uint32": tl.uint32, "int64": tl.int64, "uint64": tl.uint64,
 }  # fmt: skip
@@ -400,17 +464,23 @@ def _in_pieces(of: Walk) -> tuple[tuple[int], dict[str, Any]]:
     """The grid of whole rows, and how they are held: each by one SIMD-group, many short ones four at once, which share their masks."""
     rows, length, _ = of.sizes
     in_blocks = length > 2 * BLOCK
-    held = pieces((length - 1) % BLOCK + 1 if in_blocks else length, most=64)
-    blocks = {
-        "BLOCK": BLOCK if in_blocks else 0,
-        "BLOCK_WIDTHS": widths_of(BLOCK // held["UNIT"]),
-    }
+    if in_blocks:
+        held = _blocks_of(length)
+    else:
+        held = pieces(length, most=64) | {"BLOCK": 0}
+        held["BLOCK_WIDTHS"] = widths_of(BLOCK // held["UNIT"])
     side = 1 if in_blocks or rows < 4 * MANY else 4
     sizes = {"rows": rows, "length": length, "WIDE": is_wide(of.sizes)}
-    return (triton.cdiv(rows, side),), sizes | held | blocks | {
+    return (triton.cdiv(rows, side),), sizes | held | {
         "ROWS": side,
         "EVEN": rows % side == 0,
     }
+
+
+def _blocks_of(length: int) -> dict[str, Any]:
+    """How one SIMD-group holds a row in blocks, and the last of them, which may be cut, in pieces."""
+    held = pieces((length - 1) % BLOCK + 1, most=64)
+    return held | {"BLOCK": BLOCK, "BLOCK_WIDTHS": widths_of(BLOCK // held["UNIT"])}
 
 
 def _least_parts(of: Walk) -> tuple[int, int]:
@@ -428,6 +498,10 @@ def centred_rows(
     block = triton.next_power_of_2(max(length, 1))
     outputs = {"y_ptr": ((outer, inner), dtype)}
     common = {"x_ptr": x, "divisor": float(divisor), "END": end}
+    if inner == 1 and end != "log" and 2 * BLOCK < length <= LONGEST:
+        how = _blocks_of(length)
+        (y,) = launch(variance_row_kernel, (outer,), outputs, like=x, length=length, **common, **how)  # fmt: skip
+        return y
     if inner == 1 and SHORT < length <= LONGEST:
         how = pieces(length)
         (y,) = launch(centred_row_kernel, (outer,), outputs, like=x, length=length, **common, **how)

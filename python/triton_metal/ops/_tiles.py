@@ -90,14 +90,25 @@ class VectorTile(NamedTuple):
     each: int
 
 
-def vector_tile(along_rows: bool, rows: int, itemsize: int, aligned: bool) -> VectorTile:
+#: A row that is no longer is read by some lanes of a SIMD-group, so that few of them read nothing.
+SHORT_ROW = 256
+
+
+def vector_tile(along_rows: bool, rows: int, k: int, itemsize: int, aligned: bool) -> VectorTile:
     """The tile of a matrix's product with a vector, along its rows or its columns.
 
-    A thread reads 16 bytes at once, of bytes along rows 8, or four numbers where rows begin or end anywhere.
+    A thread reads 16 bytes at once, of bytes along rows 8, or four numbers where rows begin or end anywhere. Lanes that a short
+    row does not fill have further rows.
     """
     each = 16 // itemsize if aligned else 4
     if along_rows:
-        return VectorTile(4, 32 * min(each, 8), min(each, 8))
+        each = min(each, 8)
+        block = 32 * each
+        if k <= SHORT_ROW:
+            block = 16 if k <= 48 else 32 if k <= 64 else 64
+        elif k < 4 * SHORT_ROW and 0 < k % block <= block // 2:
+            block //= 2
+        return VectorTile(128 * each // block, block, each)
     if itemsize == 4 and rows >= 2048:
         return VectorTile(128, 4, 4)
     return VectorTile(16, 8 * each, 2 * each)
@@ -112,11 +123,14 @@ def quantized_vector_tile(
 ) -> tuple[int, int, int]:  # fmt: skip
     """Columns and numbers of K of a program of a few rows, and its SIMD-groups.
 
-    Where rows of the matrix lie along K, a thread takes two words of four columns, as MLX's do; else a thread
-    has 32 neighbours of a row, which are of one group.
+    Where rows of the matrix lie along K, a thread takes two words of four columns, as MLX's do. Lanes that a short row does not
+    fill have further columns. Else a thread has 32 neighbours of a row, which are of one group.
     """
     if transpose:
-        return 4, 2 * 32 * 32 // bits, 1
+        most = block = 2 * 32 * 32 // bits
+        while k < 4 * most and block > max(64, group) and -k % block >= block // 4:
+            block //= 2
+        return 4 * most // block, block, 1
     kind = QUANTIZED.kind(mode, bits, dtype, False)
     (warps,) = QUANTIZED_ROWS.choose(like, kind, m, n, k, batch, group)
     return COLUMNS, ROWS * warps, warps

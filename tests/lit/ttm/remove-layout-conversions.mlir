@@ -437,3 +437,61 @@ tt.func public @two_layouts(%p: !tt.ptr<f32> {tt.divisibility = 16 : i32}, %s: i
   tt.store %u, %x : tensor<128x128x!tt.ptr<f32>>
   tt.return
 }
+
+// -----
+
+// The halves of a row's pairs scale the rows of a tile, and so do their sums. The load takes the layout that the tile
+// asks for, and with it the reduction, which moves nothing then.
+// CHECK-LABEL: @pairs_and_their_sums
+// CHECK-NOT: ttm.convert_layout
+// CHECK: tt.load {{.*}} : tensor<32x2x!tt.ptr<f32>, #[[PAIRS:[a-z0-9]+]]>
+// CHECK-NOT: ttm.convert_layout
+// CHECK: tt.split {{.*}} : tensor<32x2xf32, #[[PAIRS]]>
+// CHECK: "tt.reduce"({{.*}}
+// CHECK: (tensor<32x2xf32, #[[PAIRS]]>)
+// CHECK-NOT: ttm.convert_layout
+// CHECK: tt.return
+tt.func public @pairs_and_their_sums(%x: !tt.ptr<f32> {tt.divisibility = 16 : i32}, %w: !tt.ptr<f32> {tt.divisibility = 16 : i32}, %y: !tt.ptr<f32> {tt.divisibility = 16 : i32}) {
+  %n = tt.make_range {start = 0 : i32, end = 64 : i32} : tensor<64xi32>
+  %k = tt.make_range {start = 0 : i32, end = 32 : i32} : tensor<32xi32>
+  %two = tt.make_range {start = 0 : i32, end = 2 : i32} : tensor<2xi32>
+  %c2 = arith.constant dense<2> : tensor<32x1xi32>
+  %c32 = arith.constant dense<32> : tensor<64x1xi32>
+  %kc = tt.expand_dims %k {axis = 1 : i32} : tensor<32xi32> -> tensor<32x1xi32>
+  %k2 = arith.muli %kc, %c2 : tensor<32x1xi32>
+  %tr = tt.expand_dims %two {axis = 0 : i32} : tensor<2xi32> -> tensor<1x2xi32>
+  %kb = tt.broadcast %k2 : tensor<32x1xi32> -> tensor<32x2xi32>
+  %tb = tt.broadcast %tr : tensor<1x2xi32> -> tensor<32x2xi32>
+  %xo = arith.addi %kb, %tb : tensor<32x2xi32>
+  %xs = tt.splat %x : !tt.ptr<f32> -> tensor<32x2x!tt.ptr<f32>>
+  %xp = tt.addptr %xs, %xo : tensor<32x2x!tt.ptr<f32>>, tensor<32x2xi32>
+  %xv = tt.load %xp : tensor<32x2x!tt.ptr<f32>>
+  %even, %odd = tt.split %xv : tensor<32x2xf32> -> tensor<32xf32>
+  %sum = "tt.reduce"(%xv) <{axis = 1 : i32}> ({
+  ^bb0(%a: f32, %b: f32):
+    %c = arith.addf %a, %b : f32
+    tt.reduce.return %c : f32
+  }) : (tensor<32x2xf32>) -> tensor<32xf32>
+  %nc = tt.expand_dims %n {axis = 1 : i32} : tensor<64xi32> -> tensor<64x1xi32>
+  %nm = arith.muli %nc, %c32 : tensor<64x1xi32>
+  %kr = tt.expand_dims %k {axis = 0 : i32} : tensor<32xi32> -> tensor<1x32xi32>
+  %nb = tt.broadcast %nm : tensor<64x1xi32> -> tensor<64x32xi32>
+  %krb = tt.broadcast %kr : tensor<1x32xi32> -> tensor<64x32xi32>
+  %wo = arith.addi %nb, %krb : tensor<64x32xi32>
+  %ws = tt.splat %w : !tt.ptr<f32> -> tensor<64x32x!tt.ptr<f32>>
+  %wp = tt.addptr %ws, %wo : tensor<64x32x!tt.ptr<f32>>, tensor<64x32xi32>
+  %wv = tt.load %wp : tensor<64x32x!tt.ptr<f32>>
+  %ee = tt.expand_dims %even {axis = 0 : i32} : tensor<32xf32> -> tensor<1x32xf32>
+  %eb = tt.broadcast %ee : tensor<1x32xf32> -> tensor<64x32xf32>
+  %oe = tt.expand_dims %odd {axis = 0 : i32} : tensor<32xf32> -> tensor<1x32xf32>
+  %ob = tt.broadcast %oe : tensor<1x32xf32> -> tensor<64x32xf32>
+  %se = tt.expand_dims %sum {axis = 0 : i32} : tensor<32xf32> -> tensor<1x32xf32>
+  %sb = tt.broadcast %se : tensor<1x32xf32> -> tensor<64x32xf32>
+  %p0 = arith.mulf %wv, %eb : tensor<64x32xf32>
+  %p1 = arith.mulf %p0, %ob : tensor<64x32xf32>
+  %p2 = arith.addf %p1, %sb : tensor<64x32xf32>
+  %ys = tt.splat %y : !tt.ptr<f32> -> tensor<64x32x!tt.ptr<f32>>
+  %yp = tt.addptr %ys, %wo : tensor<64x32x!tt.ptr<f32>>, tensor<64x32xi32>
+  tt.store %yp, %p2 : tensor<64x32x!tt.ptr<f32>>
+  tt.return
+}
