@@ -88,7 +88,8 @@ def TTMRemoveLayoutConversions : Pass<"ttm-remove-layout-conversions", "::mlir::
     a reduction, and this over that of a load. Whatever is computed of ranges, scalars and constants alone (pointers,
     masks) is computed again in each layout that is asked for. Stores take their values in the layout in which they
     are, and loads read in the layout in which they are needed, unless memory would be accessed so much worse that a
-    conversion is cheaper. What then still differs is converted, right where the value is defined.
+    conversion is cheaper. What else is made of such a load goes with it, reductions included, where it does not move
+    more numbers then. What still differs is converted, right where the value is defined.
 
     ```mlir
     %1 = ttm.convert_layout %offsets : tensor<1024xi32, #a> -> tensor<1024xi32, #b>

@@ -323,15 +323,6 @@ def _cumsum(x: np.ndarray) -> Any:
     return scans.cumsum(x, 1)
 
 
-def _lossy(reduction: str) -> Calls:
-    def calls(_: str) -> Iterator[Callable[[], Any]]:
-        for count in (5, 100, 1000, 1024, 3000):
-            x = zeros("float32", count, 16)
-            yield lambda x=x: cross_entropies.cross_entropy(x, _labels(x), reduction=reduction)
-
-    return calls
-
-
 #: By the kernel and its kind without the dtype: calls of a dtype whose launches are of this kind.
 PROBLEMS: Mapping[str, Calls] = {
     "activation_kernel": _elements(activations.gelu),
@@ -365,8 +356,6 @@ PROBLEMS: Mapping[str, Calls] = {
     "column_sums_kernel": _gradients_of_norms((1, 2, 4, 20, 64, 100, 1024), (128,)),
     **_either("row_sums_kernel", _losses, (48, *_PIECES), (53, *_PIECES_RAGGED)),
     **_either("long_row_sums_kernel", _losses, _LONG, _LONG_RAGGED),
-    "reduced_losses_kernel mean": _lossy("mean"),
-    "reduced_losses_kernel sum": _lossy("sum"),
     **_either(
         "cross_entropy_backward_kernel",
         _loss_backward,

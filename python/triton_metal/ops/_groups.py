@@ -102,12 +102,6 @@ def _scanned(arguments: Arguments, grid: Sequence[int]) -> Seen:
     return found._replace(kind=form_of(kind, arguments["length"]))
 
 
-def _losses(arguments: Arguments, grid: Sequence[int]) -> Seen:
-    """The sum of the losses of all rows, by one program."""
-    count, block = arguments["n_rows"], arguments["BLOCK"]
-    return Seen("mean" if arguments["MEAN"] else "sum", block, -(-count // block), 12 * count, count)  # fmt: skip
-
-
 def _norm_gradients(arguments: Arguments, grid: Sequence[int]) -> Seen:
     x = arguments["x_ptr"]
     steps = -(-arguments["n_rows"] // math.prod(grid))
@@ -292,7 +286,6 @@ KERNELS: Mapping[str, tuple[Reader, tuple[str, ...]]] = {
     "column_sums_kernel": (_column_sums, ("float32",)),
     "row_sums_kernel": (rows_of("logits_ptr", "", "classes"), both_forms(*DTYPES)),
     "long_row_sums_kernel": (rows_of("logits_ptr", "", "classes"), both_forms(*DTYPES)),
-    "reduced_losses_kernel": (_losses, ("mean", "sum")),
     "cross_entropy_backward_kernel": (rows_of("logits_ptr", "", "classes"), both_forms(*DTYPES)),
     "tiles_kernel": (_logits, both_forms(*DTYPES)),
     "reduce_kernel": (_reduced, _reductions(512, "", " max")),

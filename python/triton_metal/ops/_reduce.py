@@ -484,10 +484,15 @@ def _blocks_of(length: int) -> dict[str, Any]:
 
 
 def _least_parts(of: Walk) -> tuple[int, int]:
-    """The least blocks of a part and the most parts: few of neighbours, of which a second launch reads all again."""
+    """The least blocks of a part and the most parts: few of neighbours, of which a second launch reads all again.
+
+    A row that is not long has none, since a second launch takes longer than to read it.
+    """
     if of.sizes[2] > 1:
         return max(1, 256 // of.block), max(1, min(PARTS, 2 * PARTS // max(of.programs, 1)))
-    return 4, 1 if of.sizes[0] >= MANY else min(PARTS, 2 * PARTS // max(of.programs, 1))
+    return 4, 1 if of.sizes[0] >= MANY or of.sizes[1] <= LONGEST else min(
+        PARTS, 2 * PARTS // max(of.programs, 1)
+    )
 
 
 def centred_rows(

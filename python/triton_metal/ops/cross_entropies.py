@@ -1,8 +1,8 @@
 """Cross entropy of logits and integer labels, with its gradient.
 
-A program reads one row once, a long one in blocks with running maxima and sums. A second kernel makes the rows' losses of them, a row for each
-lane, and keeps the logarithm of the sum of exponentials for the gradient, which is softmax - target for each logit. A third one adds up
-the losses in a fixed order, so that the result is the same on every run.
+A program reads one row once, a long one in blocks with running maxima and sums, and keeps the logarithm of the sum of exponentials, also
+for the gradient, which is softmax - target for each logit. A second kernel makes the rows' losses of them, a row for each lane, and adds up
+those of a block. A third one adds up the blocks in a fixed order, so that the result is the same on every run.
 """
 
 from __future__ import annotations
@@ -33,29 +33,30 @@ from ._pieces import (
 LONGEST = 16_384
 #: The block of longer rows.
 BLOCK = 8_192
+#: The rows of a program that makes losses.
+ROWS = 128
 REDUCTIONS = ("mean", "sum", "none")
 
 
 @triton.jit
 def row_sums_kernel(
-    logits_ptr, tops_ptr, totals_ptr, means_ptr, classes,
+    logits_ptr, log_sums_ptr, means_ptr, classes,
     SMOOTH: tl.constexpr, WIDTHS: tl.constexpr, UNIT: tl.constexpr,
 ):  # fmt: skip
-    """A row's maximum, the sum of exponentials of what is below it, and its mean; a program holds the row in pieces."""
+    """log Σ exp of a row, and its mean; a program holds the row in pieces."""
     row = tl.program_id(0)
     places, mask = places_of(classes, WIDTHS, UNIT)
     first = logits_ptr + row.to(tl.int64) * classes
     x = in_float32(load_pieces(first, places, mask, -float("inf")))
     top = max_of(x)
-    tl.store(tops_ptr + row, top)
-    tl.store(totals_ptr + row, sum_of(exp_of(less(x, top))))
+    tl.store(log_sums_ptr + row, top + tl.log(sum_of(exp_of(less(x, top)))))
     if SMOOTH:
         tl.store(means_ptr + row, sum_of(centred(x, 0.0, mask)) / classes)
 
 
 @triton.jit
 def long_row_sums_kernel(
-    logits_ptr, tops_ptr, totals_ptr, means_ptr, classes, SMOOTH: tl.constexpr, BLOCK: tl.constexpr
+    logits_ptr, log_sums_ptr, means_ptr, classes, SMOOTH: tl.constexpr, BLOCK: tl.constexpr
 ):
     """The same of a row that is longer than BLOCK: four places have a running maximum and sum together."""
     row = tl.program_id(0)
@@ -75,24 +76,35 @@ def long_row_sums_kernel(
         if SMOOTH:
             sums += tl.sum(tl.where(mask, x, 0.0), axis=1)
     top = tl.max(highest, axis=0)
-    tl.store(tops_ptr + row, top)
-    tl.store(totals_ptr + row, tl.sum(total * tl.exp(highest - top), axis=0))
+    total = tl.sum(total * tl.exp(highest - top), axis=0)
+    tl.store(log_sums_ptr + row, top + tl.log(total))
     if SMOOTH:
         tl.store(means_ptr + row, tl.sum(sums, axis=0) / classes)
 
 
 @triton.jit
+def store_losses(losses_ptr, counts_ptr, rows, losses, mask, counted, EACH: tl.constexpr):
+    """Each row's loss, or else the sum of a program's and the number of its labels that are not ignored."""
+    losses = tl.where(counted, losses, 0.0)
+    if EACH:
+        tl.store(losses_ptr + rows, losses, mask=mask)
+    else:
+        tl.store(losses_ptr + tl.program_id(0), tl.sum(tl.where(mask, losses, 0.0), axis=0))
+        tl.store(counts_ptr + tl.program_id(0), tl.sum((mask & counted).to(tl.int32), axis=0))
+
+
+@triton.jit
 def losses_kernel(
-    logits_ptr, labels_ptr, tops_ptr, totals_ptr, means_ptr, losses_ptr, log_sums_ptr,
-    n_rows, classes, ignore_index, smoothing, SMOOTH: tl.constexpr, BLOCK: tl.constexpr,
+    logits_ptr, labels_ptr, log_sums_ptr, means_ptr, losses_ptr, counts_ptr,
+    n_rows, classes, ignore_index, smoothing, SMOOTH: tl.constexpr, EACH: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
-    """log Σ exp of BLOCK rows, and their losses: it less the label's logit, of which smoothing takes a share for the mean.
+    """The losses of BLOCK rows: log Σ exp less the label's logit, of which smoothing takes a share for the mean.
 
     A loss is NaN without such a label.
     """
     row = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     mask = row < n_rows
-    log_sum = tl.load(tops_ptr + row, mask=mask) + tl.log(tl.load(totals_ptr + row, mask=mask))
+    log_sum = tl.load(log_sums_ptr + row, mask=mask)
     label = tl.load(labels_ptr + row, mask=mask, other=-1).to(tl.int64)
     known = (label >= 0) & (label < classes)
     at = row.to(tl.int64) * classes + label
@@ -100,32 +112,30 @@ def losses_kernel(
     if SMOOTH:
         mean = tl.load(means_ptr + row, mask=mask)
         target = (1.0 - smoothing) * target + smoothing * mean  # both may be -inf
-    tl.store(losses_ptr + row, tl.where(label == ignore_index, 0.0, log_sum - target), mask=mask)
-    tl.store(log_sums_ptr + row, log_sum, mask=mask)
+    counted = label != ignore_index
+    store_losses(losses_ptr, counts_ptr, row, log_sum - target, mask, counted, EACH)
 
 
 @triton.jit
 def reduced_losses_kernel(
-    losses_ptr, labels_ptr, loss_ptr, share_ptr, n_rows, ignore_index,
-    MEAN: tl.constexpr, BLOCK: tl.constexpr,
-):  # fmt: skip
-    """The sum of all losses times share: 1, or for a mean one over the number of labels that are not ignored."""
+    losses_ptr, counts_ptr, loss_ptr, share_ptr, count, MEAN: tl.constexpr, BLOCK: tl.constexpr
+):
+    """The sum of all blocks' losses times share: 1, or for a mean one over the number of labels that are not ignored."""
     sums = tl.zeros((BLOCK,), tl.float32)
     counts = tl.zeros((BLOCK,), tl.int32)
-    for start in range(0, n_rows, BLOCK):
-        rows = start + tl.arange(0, BLOCK)
-        mask = rows < n_rows
-        sums += tl.load(losses_ptr + rows, mask=mask, other=0.0)
+    for start in range(0, count, BLOCK):
+        blocks = start + tl.arange(0, BLOCK)
+        mask = blocks < count
+        sums += tl.load(losses_ptr + blocks, mask=mask, other=0.0)
         if MEAN:
-            labels = tl.load(labels_ptr + rows, mask=mask, other=0).to(tl.int64)
-            counts += (mask & (labels != ignore_index)).to(tl.int32)
+            counts += tl.load(counts_ptr + blocks, mask=mask, other=0)
     loss, share = tl.sum(sums, axis=0), 1.0
     if MEAN:
-        count = tl.sum(counts, axis=0)
-        share = 1.0 / count.to(tl.float32)
+        labels = tl.sum(counts, axis=0)
+        share = 1.0 / labels.to(tl.float32)
         loss *= share
         # The mean of no losses is NaN, and has gradients of 0.
-        share = tl.where(count == 0, 0.0, share)
+        share = tl.where(labels == 0, 0.0, share)
     tl.store(loss_ptr, loss)
     tl.store(share_ptr, share)
 
@@ -151,21 +161,32 @@ def cross_entropy_backward_kernel(
     tl.store(dlogits_ptr + first + cols, dx.to(dlogits_ptr.dtype.element_ty), mask=mask)
 
 
-def reduced(losses: Array, labels: Array, ignore_index: int, reduction: str) -> tuple[Array, Array]:
+def losses_of(rows: tuple[int, ...], reduction: str) -> tuple[int, dict[str, Spec], dict[str, Any]]:
+    """The programs of a kernel that stores losses, its outputs for them, and what else it takes."""
+    programs = triton.cdiv(size_of(rows), ROWS)
+    each = reduction == "none"
+    shape = rows if each else (programs,)
+    outputs: dict[str, Spec] = {"losses_ptr": (shape, "float32")}
+    if not each:
+        outputs["counts_ptr"] = (shape, "int32")
+    return programs, outputs, {"EACH": each, "BLOCK": ROWS} | ({"counts_ptr": None} if each else {})
+
+
+def reduced(reduction: str, losses: Array, counts: Array | None = None) -> tuple[Array, Array]:
     """The losses of rows or their sum or mean, and the factor of their gradients, of shape (1,)."""
-    if reduction == "none":
+    if counts is None:
         return losses, full((1,), 1.0, "float32", losses)
+    count = losses.shape[0]
     loss, share = launch(
         reduced_losses_kernel,
         (1,),
         {"loss_ptr": ((1,), "float32"), "share_ptr": ((1,), "float32")},
         like=losses,
         losses_ptr=losses,
-        labels_ptr=contiguous(labels),
-        n_rows=size_of(tuple(losses.shape)),
-        ignore_index=ignore_index,
+        counts_ptr=counts,
+        count=count,
         MEAN=reduction == "mean",
-        BLOCK=1024,
+        BLOCK=min(1024, max(32, triton.next_power_of_2(count))),
     )
     return loss.reshape(()), share
 
@@ -178,12 +199,12 @@ def _forward(
     held = {"BLOCK": BLOCK} if classes > LONGEST else pieces(max(classes, 1), most=16)
     x, n_rows = contiguous(logits), size_of(rows)
     smooth = {"SMOOTH": smoothing > 0}
-    names = ("tops_ptr", "totals_ptr", "means_ptr")[: 3 if smoothing > 0 else 2]
+    names = ("log_sums_ptr", "means_ptr")[: 2 if smoothing > 0 else 1]
     absent = {} if smoothing > 0 else {"means_ptr": None}
     sums = launch(
         row_sums_kernel if classes <= LONGEST else long_row_sums_kernel,
         (n_rows,),
-        dict.fromkeys(names, ((n_rows,), "float32")),
+        dict.fromkeys(names, (rows, "float32")),
         like=logits,
         logits_ptr=x,
         classes=classes,
@@ -191,10 +212,11 @@ def _forward(
         **absent,
         **smooth,
     )
-    losses, log_sums = launch(
+    programs, outputs, ending = losses_of(rows, reduction)
+    found = launch(
         losses_kernel,
-        (triton.cdiv(n_rows, 128),),
-        {"losses_ptr": (rows, "float32"), "log_sums_ptr": (rows, "float32")},
+        (programs,),
+        outputs,
         like=logits,
         logits_ptr=x,
         labels_ptr=contiguous(labels),
@@ -202,13 +224,13 @@ def _forward(
         classes=classes,
         ignore_index=ignore_index,
         smoothing=smoothing,
-        BLOCK=128,
+        **ending,
         **dict(zip(names, sums, strict=True)),
         **absent,
         **smooth,
     )
-    loss, share = reduced(losses, labels, ignore_index, reduction)
-    return loss, log_sums, share
+    loss, share = reduced(reduction, *found)
+    return loss, sums[0], share
 
 
 def _backward(

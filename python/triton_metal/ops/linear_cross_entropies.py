@@ -25,7 +25,7 @@ from ._indices import check_indices
 from ._launch import launch
 from ._operators import Operator
 from ._reduce import reduce_rows
-from .cross_entropies import checked, loss_results, reduced
+from .cross_entropies import checked, loss_results, losses_of, reduced, store_losses
 
 #: How many logits the gradient holds at once; of at least LEAST classes.
 CHUNK = 1 << 24
@@ -78,8 +78,8 @@ def tiles_kernel(
 
 @triton.jit
 def joined_tiles_kernel(
-    highest_ptr, total_ptr, target_ptr, sum_ptr, labels_ptr, losses_ptr, log_sums_ptr,
-    n_rows, n_tiles, classes, ignore_index, smoothing, SMOOTH: tl.constexpr, BLOCK: tl.constexpr,
+    highest_ptr, total_ptr, target_ptr, sum_ptr, labels_ptr, losses_ptr, counts_ptr, log_sums_ptr,
+    n_rows, n_tiles, classes, ignore_index, smoothing, SMOOTH: tl.constexpr, EACH: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
     """The losses of BLOCK rows, and log Σ exp of each."""
     rows = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
@@ -104,7 +104,8 @@ def joined_tiles_kernel(
         target = (1.0 - smoothing) * target + smoothing * (sums / classes)  # both may be -inf
     labels = tl.load(labels_ptr + rows, mask=mask, other=0).to(tl.int64)
     losses = tl.where((labels >= 0) & (labels < classes), log_sums - target, float("nan"))
-    tl.store(losses_ptr + rows, tl.where(labels == ignore_index, 0.0, losses), mask=mask)
+    counted = labels != ignore_index
+    store_losses(losses_ptr, counts_ptr, rows, losses, mask, counted, EACH)
     tl.store(log_sums_ptr + rows, log_sums, mask=mask)
 
 
@@ -214,21 +215,22 @@ def _forward(
         **absent,
         **TILE,
     )
-    losses, log_sums = launch(
+    programs, outputs, ending = losses_of((n_rows,), reduction)
+    *losses, log_sums = launch(
         joined_tiles_kernel,
-        (triton.cdiv(n_rows, 128),),
-        {"losses_ptr": ((n_rows,), "float32"), "log_sums_ptr": ((n_rows,), "float32")},
+        (programs,),
+        outputs | {"log_sums_ptr": ((n_rows,), "float32")},
         like=hidden,
         labels_ptr=labels,
         n_tiles=tiles,
         ignore_index=ignore_index,
         smoothing=smoothing,
-        BLOCK=128,
+        **ending,
         **dict(zip(names, found, strict=True)),
         **sizes,
         **absent,
     )
-    loss, share = reduced(losses, labels, ignore_index, reduction)
+    loss, share = reduced(reduction, *losses)
     return loss, log_sums, share
 
 
