@@ -79,6 +79,8 @@ def unpermuted(x: Array, order: Sequence[int]) -> Array:
 
 #: With so many neighbours or more, a program takes neighbours alone; else rows as they follow each other.
 ACROSS = 32
+#: Of fewer rows, the last ones are not read twice to fill a program.
+FEW = 1024
 
 
 @triton.jit
@@ -199,4 +201,6 @@ def walk(sizes: tuple[int, int, int], itemsize: int, held: int) -> Walk:
     side = 4 if outer >= 256 else 2 if outer >= 128 else 1
     if length % held == 0:
         side = 1
+    while outer < FEW and outer % side:
+        side //= 2
     return Walk(sizes, min(whole, held // side), side, "rows")

@@ -13,6 +13,7 @@ import triton_metal.language as tl
 
 from ._arrays import Array, dtype_name, reshaped
 from ._axes import (
+    FEW,
     Walk,
     accumulator,
     form_of,
@@ -469,7 +470,7 @@ def _in_pieces(of: Walk) -> tuple[tuple[int], dict[str, Any]]:
     else:
         held = pieces(length, most=64) | {"BLOCK": 0}
         held["BLOCK_WIDTHS"] = widths_of(BLOCK // held["UNIT"])
-    side = 1 if in_blocks or rows < 4 * MANY else 4
+    side = 1 if in_blocks or rows < 4 * MANY or (rows < FEW and rows % 4) else 4
     sizes = {"rows": rows, "length": length, "WIDE": is_wide(of.sizes)}
     return (triton.cdiv(rows, side),), sizes | held | {
         "ROWS": side,
