@@ -14,6 +14,7 @@ from triton_metal.language.extra import libdevice
 
 from ._arrays import FLOATS, Array, contiguous, dtype_name, size_of
 from ._checks import check_arrays, check_choice, check_dtype, check_same_dtype, check_shape
+from ._far import FAR_FROM, index
 from ._launch import Spec, launch
 from ._normal import normal_below
 from ._operators import Operator
@@ -54,26 +55,30 @@ def activated(x, KIND: tl.constexpr):
 
 
 @triton.jit
-def block_of(n, BLOCK: tl.constexpr):
+def block_of(n, BLOCK: tl.constexpr, FAR: tl.constexpr):
     """Where this program's block starts, the places in it, and which of them are among the n elements."""
-    first = tl.program_id(0).to(tl.int64) * BLOCK
+    first = index(tl.program_id(0), FAR) * BLOCK
     at = tl.arange(0, BLOCK)
-    return first, at, at < tl.minimum(n - first, BLOCK).to(tl.int32)
+    if FAR:
+        return first, at, at < tl.minimum(n - first, BLOCK).to(tl.int32)
+    return first, at, first + at < n
 
 
 @triton.jit
-def activation_kernel(x_ptr, y_ptr, n, KIND: tl.constexpr, BLOCK: tl.constexpr):
+def activation_kernel(x_ptr, y_ptr, n, KIND: tl.constexpr, BLOCK: tl.constexpr, FAR: tl.constexpr):
     """y = f(x)."""
-    first, at, mask = block_of(n, BLOCK)
+    first, at, mask = block_of(n, BLOCK, FAR)
     x = tl.load(x_ptr + first + at, mask=mask).to(tl.float32)
     y, _ = activated(x, KIND)
     tl.store(y_ptr + first + at, y.to(y_ptr.dtype.element_ty), mask=mask)
 
 
 @triton.jit
-def activation_backward_kernel(dy_ptr, x_ptr, dx_ptr, n, KIND: tl.constexpr, BLOCK: tl.constexpr):
+def activation_backward_kernel(
+    dy_ptr, x_ptr, dx_ptr, n, KIND: tl.constexpr, BLOCK: tl.constexpr, FAR: tl.constexpr
+):
     """dx = dy f'(x)."""
-    first, at, mask = block_of(n, BLOCK)
+    first, at, mask = block_of(n, BLOCK, FAR)
     x = tl.load(x_ptr + first + at, mask=mask).to(tl.float32)
     dy = tl.load(dy_ptr + first + at, mask=mask).to(tl.float32)
     _, slope = activated(x, KIND)
@@ -81,9 +86,11 @@ def activation_backward_kernel(dy_ptr, x_ptr, dx_ptr, n, KIND: tl.constexpr, BLO
 
 
 @triton.jit
-def gated_kernel(gate_ptr, value_ptr, y_ptr, n, KIND: tl.constexpr, BLOCK: tl.constexpr):
+def gated_kernel(
+    gate_ptr, value_ptr, y_ptr, n, KIND: tl.constexpr, BLOCK: tl.constexpr, FAR: tl.constexpr
+):
     """y = f(gate) value."""
-    first, at, mask = block_of(n, BLOCK)
+    first, at, mask = block_of(n, BLOCK, FAR)
     gate = tl.load(gate_ptr + first + at, mask=mask).to(tl.float32)
     value = tl.load(value_ptr + first + at, mask=mask).to(tl.float32)
     y, _ = activated(gate, KIND)
@@ -92,10 +99,18 @@ def gated_kernel(gate_ptr, value_ptr, y_ptr, n, KIND: tl.constexpr, BLOCK: tl.co
 
 @triton.jit
 def gated_backward_kernel(
-    dy_ptr, gate_ptr, value_ptr, dgate_ptr, dvalue_ptr, n, KIND: tl.constexpr, BLOCK: tl.constexpr
+    dy_ptr,
+    gate_ptr,
+    value_ptr,
+    dgate_ptr,
+    dvalue_ptr,
+    n,
+    KIND: tl.constexpr,
+    BLOCK: tl.constexpr,
+    FAR: tl.constexpr,
 ):
     """dgate = dy value f'(gate), dvalue = dy f(gate)."""
-    first, at, mask = block_of(n, BLOCK)
+    first, at, mask = block_of(n, BLOCK, FAR)
     dy = tl.load(dy_ptr + first + at, mask=mask).to(tl.float32)
     gate = tl.load(gate_ptr + first + at, mask=mask).to(tl.float32)
     value = tl.load(value_ptr + first + at, mask=mask).to(tl.float32)
@@ -116,6 +131,8 @@ def _run(kernel: Any, outputs: tuple[str, ...], kind: str, **arrays: Array) -> t
         n=n,
         KIND=kind,
         BLOCK=BLOCK,
+        # The last block reaches behind the array.
+        FAR=n > FAR_FROM - BLOCK,
         **{f"{name}_ptr": contiguous(x) for name, x in arrays.items()},
     )
 
