@@ -157,10 +157,9 @@ conversion more for each number than MLX's sums in bfloat. Products cross a SIMD
 and its place; longer rows are merged block by block. Rows whose results are places take MLX's arrays, so that places have 32 bits on both sides. MLX's topk is a sort, of which the end is taken; ours gives the places, too.
 
 What MLX composes of several kernels stands with all of them: log-softmax, variance, deviation, length, cross entropy. Its `nn.silu` and `nn.gelu` are one kernel that `mx.compile` makes: ours for
-`tests/python/mlx_kernels` has the same functors of MLX's. There a division is one *float*, where ours is one of *functions*. Variance of long rows reads them once, by a threadgroup with two barriers; MLX reads them seven times. Logarithms, sines and cosines
-are polynomials in our text ([arithmetic.md](arithmetic.md)) and count as *float*, where MLX's are *functions*: in rope, and in log-softmax, where each thread takes the logarithm of the sum of its row: 17 operations, beside 161 for its 32
-numbers, which alone would be 0.99. The sine and the cosine of an angle are 14 operations together, for all heads that a program turns: rope of four heads counts up to 1.03, and heads of 80 and 96 more if the positions are odd in number, as
-threads then compute pairs that are not there. `take` asks whether an index is in the array, which MLX does not. Sums at indices sort the indices, so that the result is the same each time; MLX adds by atomic operations.
+`tests/python/mlx_kernels` has the same functors of MLX's. There a division is one *float*, where ours is one of *functions*. Variance of long rows reads them once, MLX seven times. Sines and cosines
+are polynomials in our text ([arithmetic.md](arithmetic.md)) and count as *float*, where MLX's are *functions*: those of an angle are 14 operations together, for all heads that a program turns. Rope of four heads counts up to 1.03, and heads of 80 and 96
+more if the positions are odd in number, as threads then compute pairs that are not there. `take` asks whether an index is in the array, which MLX does not. Sums at indices sort the indices, so that the result is the same each time; MLX adds by atomic operations.
 
 Of small and ragged matrix products, the model of a core that chooses tiles ([threads.md](threads.md)) prefers twice as many SIMD-groups as MLX's, or more, since it finds their waits shorter. Each of them reads
 fragments of its own (*tg read*, and *float* of bfloats, which are converted), and computes addresses and bounds of its own (*integer*).

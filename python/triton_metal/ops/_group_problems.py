@@ -339,7 +339,7 @@ PROBLEMS: Mapping[str, Calls] = {
         (77, 179, *_UNEVEN_RAGGED),
     ),
     **_either("uneven_softmax_kernel True", softmaxes.log_softmax, _PIECES, _PIECES_RAGGED),
-    **_either("long_softmax_kernel", softmaxes.softmax, _LONG, _LONG_RAGGED),
+    **_either("long_row_softmax_kernel", softmaxes.softmax, _LONG, _LONG_RAGGED),
     **_either(
         "softmax_backward_kernel",
         lambda x: softmaxes._SOFTMAX_BACKWARD(x, x, 1, False),

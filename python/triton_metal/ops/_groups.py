@@ -271,7 +271,7 @@ KERNELS: Mapping[str, tuple[Reader, tuple[str, ...]]] = {
         rows_of("x_ptr", "LOG", "length"),
         both_forms(*with_values(False, True)),
     ),
-    "long_softmax_kernel": (rows_of("x_ptr", "", "length"), both_forms(*DTYPES)),
+    "long_row_softmax_kernel": (rows_of("x_ptr", "", "length"), both_forms(*DTYPES)),
     "softmax_backward_kernel": (
         side_by_side("y_ptr"),
         both_forms(*DTYPES, *with_values(*BY_SIDES)),

@@ -2,7 +2,8 @@
 
 An array is seen as (outer, length, inner) around the axis. A program takes one row, and where the axis is not the last
 one some neighbouring rows at once, so that its threads read what lies side by side. A row that fits into a threadgroup's
-registers is read once, in pieces where a power of two is much more than it; a longer one is walked over twice, with a running maximum and sum for each place of a block.
+registers is read once, in pieces where a power of two is much more than it; a longer one is walked over twice, with running maxima and sums for the places of a block.
+The logarithm of a sum is Metal's own function: each thread of a row computes it, and `tl.log` takes more operations.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from typing import Any
 
 import triton_metal as triton
 import triton_metal.language as tl
+from triton_metal.language.extra import libdevice
 
 from ..devices.selection import chosen
 from ._arrays import FLOATS, Array, contiguous, dtype_name, size_of
@@ -33,8 +35,8 @@ from ._pieces import (
 
 #: The most numbers of a row that a program holds at once.
 LONGEST = 16_384
-#: The block of longer rows.
-BLOCK = 8_192
+#: The block of longer rows, and of those of a last axis, of which a program has one alone.
+BLOCK, BLOCK_OF_ROW = 8_192, 4_096
 #: So many rows for each core are many: a SIMD-group takes several short ones, of which a thread has up to MOST numbers. Fewer
 #: would leave a core without work.
 ROWS_OF_CORE, MOST = 64, 32
@@ -56,7 +58,7 @@ def softmax_kernel(
     x -= tl.max(x, axis=0)[None, :]
     numerator = tl.exp(x)
     total = tl.sum(numerator, axis=0)[None, :]
-    y = x - tl.log(total) if LOG else numerator / total
+    y = x - libdevice.log(total) if LOG else numerator / total
     tl.store(y_ptr + at, y.to(y_ptr.dtype.element_ty), mask=mask)
 
 
@@ -82,7 +84,7 @@ def uneven_softmax_kernel(
     x = in_float32(load_pieces(x_ptr + first, places, mask, -float("inf")))
     below, numerator, sums = exponentials(x, max_of(x), 1)
     total = tl.sum(sums, axis=0)
-    y = less(below, tl.log(total)) if LOG else divided(numerator, total)
+    y = less(below, libdevice.log(total)) if LOG else divided(numerator, total)
     store_pieces(y_ptr + first, places, mask, y)
 
 
@@ -106,9 +108,39 @@ def short_softmax_kernel(
         x, places, masks = x + (found.to(tl.float32),), places + (at,), masks + (there,)
     below, numerator, sums = exponentials(x, max_of(x, 2)[:, None, None], 2)
     total = tl.sum(sums, axis=1)[:, None, None]
-    y = less(below, tl.log(total)) if LOG else divided(numerator, total)
+    y = less(below, libdevice.log(total)) if LOG else divided(numerator, total)
     for i in tl.static_range(len(WIDTHS)):
         tl.store(y_ptr + places[i], y[i].to(y_ptr.dtype.element_ty), mask=masks[i])
+
+
+@triton.jit
+def long_row_softmax_kernel(
+    x_ptr, y_ptr, length, LOG: tl.constexpr, FAR: tl.constexpr, BLOCK: tl.constexpr
+):
+    """The same of one row of a last axis that is longer than BLOCK: four places have a running maximum and sum together."""
+    first = tl.program_id(0).to(tl.int64) * length
+    x_ptr += first
+    y_ptr += first
+    places = index(tl.arange(0, BLOCK // 4)[:, None] * 4 + tl.arange(0, 4)[None, :], FAR)
+    highest = tl.full((BLOCK // 4,), -float("inf"), tl.float32)
+    total = tl.zeros((BLOCK // 4,), tl.float32)
+    for start in range(0, length, BLOCK):
+        at = start + places
+        x = tl.load(x_ptr + at, mask=at < length, other=-float("inf")).to(tl.float32)
+        higher = tl.maximum(highest, tl.max(x, axis=1))
+        # Places that have met -inf alone weigh nothing, and no NaN may come of them; one that is there stays.
+        shift = tl.where(higher == -float("inf"), 0.0, higher)
+        total = total * tl.exp(highest - shift) + tl.sum(tl.exp(x - shift[:, None]), axis=1)
+        highest = higher
+    top = tl.max(highest, axis=0)
+    total = tl.sum(total * tl.exp(highest - top), axis=0)
+    # At least 1: the largest number is there.
+    end = libdevice.log(total) if LOG else tl.div_rn(1.0, total)
+    for start in range(0, length, BLOCK):
+        at = start + places
+        x = tl.load(x_ptr + at, mask=at < length, other=-float("inf")).to(tl.float32)
+        y = (x - top) - end if LOG else tl.exp(x - top) * end
+        tl.store(y_ptr + at, y.to(y_ptr.dtype.element_ty), mask=at < length)
 
 
 @triton.jit
@@ -116,7 +148,7 @@ def long_softmax_kernel(
     x_ptr, y_ptr, length, inner,
     LOG: tl.constexpr, FAR: tl.constexpr, BLOCK: tl.constexpr, ROWS: tl.constexpr,
 ):  # fmt: skip
-    """The same of rows that are longer than BLOCK."""
+    """The same of rows of another axis."""
     places = index(tl.arange(0, BLOCK)[:, None], FAR)
     rows = index(tl.program_id(1), FAR) * ROWS + tl.arange(0, ROWS)[None, :]
     first = tl.program_id(0).to(tl.int64) * length * inner + rows
@@ -138,7 +170,7 @@ def long_softmax_kernel(
         at = start + places
         mask = (at < length) & inside
         x = tl.load(x_ptr + first + at * inner, mask=mask, other=-float("inf")).to(tl.float32)
-        y = x - top - tl.log(total) if LOG else tl.exp(x - top) / total
+        y = x - top - libdevice.log(total) if LOG else tl.exp(x - top) / total
         tl.store(y_ptr + first + at * inner, y.to(y_ptr.dtype.element_ty), mask=mask)
 
 
@@ -213,6 +245,9 @@ def _forward(x: Array, axis: int, log: bool) -> tuple[Array, ...]:
         saves = log or 8 * held["UNIT"] * sum(held["WIDTHS"]) <= 7 * sizes["BLOCK"]
         if ALONE < length <= LONGEST and saves:
             return launch(uneven_softmax_kernel, grid[:1], outputs, length=length, **given, **held)
+        if length > LONGEST:
+            how = {"length": length, "FAR": sizes["FAR"], "BLOCK": BLOCK_OF_ROW}
+            return launch(long_row_softmax_kernel, grid[:1], outputs, **given, **how)
     kernel = softmax_kernel if length <= LONGEST else long_softmax_kernel
     return launch(kernel, grid, outputs, **given, **sizes)
 
