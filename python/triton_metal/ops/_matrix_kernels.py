@@ -206,13 +206,13 @@ def add_parts_kernel(
 def vector_along_rows_kernel(
     m_ptr, x_ptr, bias_ptr, row_scale_ptr, column_scale_ptr, c_ptr, z_ptr,
     R, K, batches, m_steps, x_steps, stride_r, stride_k, stride_x,
-    BLOCK_R: tl.constexpr, BLOCK_K: tl.constexpr, EACH: tl.constexpr, BY_ROW: tl.constexpr,
+    BLOCK_R: tl.constexpr, BLOCK_K: tl.constexpr, EACH: tl.constexpr, JOINED: tl.constexpr, BY_ROW: tl.constexpr,
     M_FORMAT: tl.constexpr, X_FORMAT: tl.constexpr,
     ACCUMULATOR: tl.constexpr, ACTIVATION: tl.constexpr, FAR: tl.constexpr,
 ):  # fmt: skip
-    """Rows of a matrix times a vector. A thread loads EACH neighbours of a row, and has a sum for each of up to four.
+    """Rows of a matrix times a vector. A thread loads EACH neighbours of a row, and has a sum for each of them, or one if they are JOINED.
 
-    More than four have one sum, which takes fewer registers, but an operation more for each number.
+    One sum takes fewer registers, but an operation more for each number.
     BY_ROW says whether a bias goes with the rows (the vector is on the left), or one number is for all.
     """
     batch, first = tl.program_id(1), index(tl.program_id(0), FAR) * BLOCK_R
@@ -224,12 +224,12 @@ def vector_along_rows_kernel(
     x_ptr += offset_of(batch, batches, x_steps)
     m_ptrs = m_ptr + local[:, None] * stride_r + offs_k[None, :] * stride_k
     x_ptrs = x_ptr + offs_k * stride_x
-    acc = tl.zeros((BLOCK_R, BLOCK_K if EACH <= 4 else BLOCK_K // EACH), ACCUMULATOR)
+    acc = tl.zeros((BLOCK_R, BLOCK_K // EACH if JOINED else BLOCK_K), ACCUMULATOR)
     for k in range(0, K, BLOCK_K):
         m = tl.load(m_ptrs, mask=inside[:, None] & (offs_k[None, :] < K - k), other=0)
         x = tl.load(x_ptrs, mask=offs_k < K - k, other=0)
         products = as_type(m, M_FORMAT, ACCUMULATOR) * as_type(x, X_FORMAT, ACCUMULATOR)[None, :]
-        if EACH > 4:
+        if JOINED:
             products = tl.sum(tl.reshape(products, (BLOCK_R, BLOCK_K // EACH, EACH)), axis=2)
         acc += products
         m_ptrs += BLOCK_K * stride_k

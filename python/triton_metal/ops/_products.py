@@ -346,6 +346,7 @@ def _launch_vector(
         BLOCK_R=tile.rows,
         BLOCK_K=tile.k,
         EACH=tile.each,
+        **({"JOINED": tile.joined} if along_rows else {}),
         BY_ROW=left,
         M_FORMAT=formats[left],
         X_FORMAT=formats[not left],

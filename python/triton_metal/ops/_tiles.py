@@ -88,6 +88,7 @@ class VectorTile(NamedTuple):
     rows: int
     k: int
     each: int
+    joined: bool = False
 
 
 #: A row that is no longer is read by some lanes of a SIMD-group, so that few of them read nothing.
@@ -108,7 +109,8 @@ def vector_tile(along_rows: bool, rows: int, k: int, itemsize: int, aligned: boo
             block = 16 if k <= 48 else 32 if k <= 64 else 64
         elif k < 4 * SHORT_ROW and 0 < k % block <= block // 2:
             block //= 2
-        return VectorTile(128 * each // block, block, each)
+        # A thread has four rows. With a sum for each number, those of several lanes take more registers.
+        return VectorTile(128 * each // block, block, each, each > 4 or 32 < block < 32 * each)
     if itemsize == 4 and rows >= 2048:
         return VectorTile(128, 4, 4)
     return VectorTile(16, 8 * each, 2 * each)
