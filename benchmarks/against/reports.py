@@ -164,9 +164,9 @@ more if the positions are odd in number, as threads then compute pairs that are 
 Of small and ragged matrix products, the model of a core that chooses tiles ([threads.md](threads.md)) prefers twice as many SIMD-groups as MLX's, or more, since it finds their waits shorter. Each of them reads
 fragments of its own (*tg read*, and *float* of bfloats, which are converted), and computes addresses and bounds of its own (*integer*).
 
-The rows here are a choice. `benchmarks/against_mlx.py --drawn 288 --seed 6` draws shapes, types and options of the same families at random (`benchmarks/against/drawn.py`): on 2026-11-29, 31 of the 288 rows counted more than MLX's in something, most of them for the reasons above
-(log-softmax, rope of four heads, sigmoid and tanh of few numbers, variance, sums of bfloats); by more than a tenth otherwise only the integers of a small transposed product of bfloats and of `attention_decode` with heads of 96. Another seed had 32, with scans of few
-columns, which read parts of them twice.
+The rows here are a choice. `benchmarks/against_mlx.py --drawn 288 --seed 13` draws shapes, types and options of the same families at random (`benchmarks/against/drawn.py`): on 2026-11-29, 24 of the 288 rows counted more than MLX's in something, most of them for the reasons above
+(rope of four heads, elementwise functions of few numbers, sums of bfloats); by more than a tenth otherwise only a scan of few columns, which reads parts of them twice. In another seed 22 rows did, with the integers of `attention_decode` with heads of 96
+and those of small batched products.
 
 """
 

@@ -310,6 +310,14 @@ void KernelWork::visitOp(Operation *op, double times, Operation *loop) {
       for (Value operand : op->getOperands())
         if (int maker = findMaker(operand); maker >= 0)
           makers[result] = work.like = maker;
+    // A tile that is repeated along a dimension is read before the loop that repeats it.
+    if (auto repeat = dyn_cast<BroadcastOp>(op)) {
+      Value source = repeat.getSrc();
+      while (auto view = source.getDefiningOp<ExpandDimsOp>())
+        source = view.getSrc();
+      if (!isCheap(source) && findMaker(source) < 0)
+        repeated.insert(source);
+    }
     if (!isView && !isConstant) {
       work.each = isCheap(result) ? 0.25 * costOf(op) : costOf(op);
       add(WorkKind::Elements);
@@ -333,8 +341,11 @@ void KernelWork::finish() {
     auto dot = value.getDefiningOp<DotOp>();
     bool isSummed = dot && !dot->getParentOfType<LoopLikeOpInterface>() &&
                     (isCheap(dot.getC()) || !dot.getC().hasOneUse());
-    if (it->second.first == it->second.second && !isCarried(value) && !isSummed)
+    if (it->second.first == it->second.second && !isCarried(value) && !isSummed) {
+      if (repeated.contains(value))
+        held.push_back({it->second.first, it->second.second, Tile::of(value.getType())});
       continue;
+    }
     unsigned from = it->second.first;
     if (isSummed)
       --from;

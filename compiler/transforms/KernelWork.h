@@ -123,6 +123,8 @@ private:
   llvm::DenseMap<mlir::Value, std::pair<unsigned, unsigned>> lives;
   llvm::SmallVector<mlir::Value> order;
   llvm::DenseSet<mlir::Value> cheap;
+  /// Tiles that are repeated along a dimension: a thread has all of its numbers at once.
+  llvm::DenseSet<mlir::Value> repeated;
   llvm::DenseMap<mlir::Value, std::pair<int64_t, int64_t>> accumulators;
   /// The dots and reductions that decide where the elements of values are: see Work::like.
   llvm::DenseMap<mlir::Value, int> makers;
