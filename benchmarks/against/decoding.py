@@ -16,7 +16,7 @@ from against.problem import DEFAULT, Case, Launch, Problem, near
 from mlx_kernels.running import blank, decode, encode, f32, i32, i64, launch, metal, numbers
 
 #: The keys of a part.
-KEYS = 128
+KEYS = 256
 
 
 def _decode(queries: int, heads: int, keys: int, width: int, t: str) -> Problem:
@@ -93,7 +93,7 @@ def _decode(queries: int, heads: int, keys: int, width: int, t: str) -> Problem:
             return ops.attention_decode(*given)
 
     exact = exact_attention(q, k, v, False)
-    ours = {DEFAULT: lambda: run(KEYS), f"parts of {2 * KEYS}": lambda: run(2 * KEYS)}
+    ours = {DEFAULT: lambda: run(KEYS), f"parts of {KEYS // 2}": lambda: run(KEYS // 2)}
     return Problem(ours, theirs, near(exact, t, rtol=1e-1, terms=16))
 
 

@@ -148,7 +148,7 @@ GPU. A row stands only if both sides' results are NumPy's in float64 within the 
 
 1.00 also stands where both are nothing, and ∞ where only MLX has none. **Bold** is more than MLX's, in the counts that are held to it.
 
-Ours are the functions of `triton_metal.ops` as users call them, with the tiles that they choose by themselves, the SIMD-groups of large launches, and keys of `attention_decode` in parts of 128 (launches of few programs get more of both, by the chip: [ops.md](ops.md)). Where
+Ours are the functions of `triton_metal.ops` as users call them, with the tiles that they choose by themselves, the SIMD-groups of large launches, and keys of `attention_decode` in parts of 256 (launches of few programs get more of both, by the chip: [ops.md](ops.md)). Where
 the tile of a matrix product that a function takes by itself counts more than MLX's, its other shipped tiles are counted, too, and the best of them stands ([Configurations](#configurations) names it, and
 [Defaults that count more](#defaults-that-count-more) has the figures of the function's own choice). Products and attention on tensor operations, products whose K is split and MLX's tiles stand with several configurations. Where a function is several launches, as a mean of MLX's is, all of them count.
 

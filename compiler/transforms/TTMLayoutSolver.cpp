@@ -445,6 +445,12 @@ void LayoutSolver::demand(Value value, const LinearLayout &layout) {
   }
 }
 
+/// The most values that change together because they follow each other: a chain of thousands is not
+/// walked along for each of its uses.
+static constexpr size_t kMostFollowed = 256;
+/// How often a value changes its layout along with others.
+static constexpr unsigned kMostTurns = 2;
+
 /// Whether an operation's results are tiles of one type, which it makes in one layout: a value, or
 /// the halves of a tile.
 static bool haveOneLayout(ResultRange results) {
@@ -465,7 +471,7 @@ bool LayoutSolver::collectChange(Value value, const LinearLayout &asked, Change 
   if (auto it = change.values.find(value); it != change.values.end())
     return it->second == layout;
   Operation *op = value.getDefiningOp();
-  if (!op)
+  if (!op || (change.follows && change.values.size() > kMostFollowed))
     return false;
   if (auto reduce = dyn_cast<tt::ReduceOp>(op)) {
     // The result does not say how the operand lies: as that of another reduction that changes.
@@ -536,6 +542,8 @@ bool LayoutSolver::changeReduction(tt::ReduceOp reduce, const LinearLayout &layo
 /// Collects what changes with an operation that takes an operand in a new layout.
 bool LayoutSolver::followChange(OpOperand &use, const LinearLayout &layout, Change &change) {
   Operation *op = use.getOwner();
+  if (change.values.size() > kMostFollowed)
+    return false;
   if (auto reduce = dyn_cast<tt::ReduceOp>(op))
     return changeReduction(reduce, layout, change);
   if (!canRemake(op) || !haveOneLayout(op->getResults()))
@@ -570,7 +578,6 @@ bool LayoutSolver::tryChange(Value value, const LinearLayout &layout) {
   Change change;
   if (!collectChange(value, layout, change) || change.values.empty())
     return false;
-  bool follows = false;
   // What follows makes it longer.
   for (size_t i = 0; i < change.values.size(); ++i) {
     auto [changed, newLayout] = change.values.begin()[i];
@@ -580,13 +587,20 @@ bool LayoutSolver::tryChange(Value value, const LinearLayout &layout) {
         continue;
       if (!isKept(user) || getRequired(use) == newLayout)
         continue;
+      change.follows = true;
       if (!followChange(use, newLayout, change))
         return false;
-      follows = true;
     }
   }
-  if (follows && !isWorthFollowing(*getFixed(value), layout, change))
-    return false;
+  if (change.follows) {
+    // Uses that ask for two layouts would take turns.
+    auto hasEnough = [&](auto &changed) { return followers.lookup(changed.first) == kMostTurns; };
+    if (llvm::any_of(change.values, hasEnough) ||
+        !isWorthFollowing(*getFixed(value), layout, change))
+      return false;
+    for (auto &[changed, newLayout] : change.values)
+      ++followers[changed];
+  }
   for (auto &[op, newLayout] : change.reductions)
     opLayouts[op] = newLayout;
   for (auto &[changed, newLayout] : change.values) {

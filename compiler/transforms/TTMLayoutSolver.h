@@ -71,6 +71,8 @@ private:
   struct Change {
     llvm::MapVector<mlir::Value, LinearLayout> values;
     llvm::MapVector<mlir::Operation *, LinearLayout> reductions;
+    /// Whether other uses of a value follow the one that has asked.
+    bool follows = false;
   };
   bool collectChange(mlir::Value value, const LinearLayout &asked, Change &change);
   bool collectOperands(mlir::Operation *op, const LinearLayout &layout, Change &change);
@@ -95,6 +97,8 @@ private:
   /// The layout of memory operations and reductions, which their results do not tell.
   llvm::DenseMap<mlir::Operation *, LinearLayout> opLayouts;
   llvm::DenseMap<mlir::Value, llvm::SmallVector<LinearLayout, 2>> demanded;
+  /// How often a value has changed its layout along with others.
+  llvm::DenseMap<mlir::Value, unsigned> followers;
   unsigned numAnchors = 0;
   bool multipliesMatrices = false;
 };

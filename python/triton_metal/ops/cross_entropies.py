@@ -32,7 +32,7 @@ from ._pieces import (
 #: The most classes that a program holds at once.
 LONGEST = 16_384
 #: The block of longer rows.
-BLOCK = 8_192
+BLOCK = 4_096
 #: The rows of a program that makes losses.
 ROWS = 128
 REDUCTIONS = ("mean", "sum", "none")
