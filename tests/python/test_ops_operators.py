@@ -10,6 +10,7 @@ from triton_metal.ops import (
     cross_entropies,
     dropouts,
     embeddings,
+    indexing,
     linear_cross_entropies,
     norms,
     rotary,
@@ -46,6 +47,20 @@ def test_operators_of_pytorch_are_as_its_own_check_wants_them(operator, argument
         return torch.tensor(given) if isinstance(given, list) else given
 
     torch.library.opcheck(operator.torch_operator, tuple(map(tensor, arguments)))
+
+
+@pytest.mark.own_route
+def test_a_gradient_that_is_passed_on_lies_as_the_operator_says() -> None:
+    """The copy of a transposed gradient is in row-major order, as compiled programs expect."""
+    torch = pytest.importorskip("torch")
+    given = torch.randn(3, 5).t()
+    checks = ("test_schema", "test_faketensor")
+    torch.library.opcheck(indexing._SAME.torch_operator, (given,), test_utils=checks)
+    (copy,) = indexing._SAME(given)
+    assert copy.is_contiguous()
+    assert torch.equal(copy, given)
+    same = given.contiguous()
+    assert indexing._SAME(same)[0].data_ptr() != same.data_ptr()
 
 
 @pytest.mark.own_route

@@ -232,6 +232,18 @@ def recursion(x_ptr, n):
 
 
 @triton.jit
+def descent(x, n: tl.constexpr):
+    if n > 0:
+        return descent(x + n, n - 1)
+    return x
+
+
+@triton.jit
+def descends(x_ptr, n: tl.constexpr):
+    tl.store(x_ptr, descent(tl.load(x_ptr), n))
+
+
+@triton.jit
 def strided_descriptor(x_ptr):
     d = tl.make_tensor_descriptor(x_ptr, [16, 16], [16, 2], [16, 16])
     d.store([0, 0], tl.zeros((16, 16), tl.float32))
@@ -484,6 +496,7 @@ EXAMPLES: dict[str, Callable[[], Any]] = {
     "axis must be 0, 1 or 2": lambda: fourth_axis[(1,)](X),
     "does not support int1": lambda: counts[(1,)](np.zeros(4, bool)),
     "kernels have no recursion": lambda: recursion[(1,)](X, 3),
+    "is called too deep for Python's recursion limit of …": lambda: descends[(1,)](X, 10_000),
     "its stride is 1": lambda: strided_descriptor[(1,)](X),
     "is assembly of another vendor's GPU": lambda: assembly[(1,)](X),
     "waits here until another program changes memory": lambda: locks[(2,)](INTEGERS),

@@ -6,6 +6,7 @@ import ast
 import inspect
 import math as python_math
 import struct
+import sys
 from dataclasses import replace
 from types import FunctionType, ModuleType
 from typing import Any
@@ -408,6 +409,11 @@ class Calls(Walk):
             previous = getattr(core.active, "generator", None)
             try:
                 state.functions[key] = callee.generate(symbol, templates, is_kernel=False)
+            except RecursionError:
+                raise TypeError(
+                    f"{function.name} is called too deep for Python's recursion limit of {sys.getrecursionlimit()}: loop with "
+                    "tl.static_range, or raise the limit with sys.setrecursionlimit"
+                ) from None
             finally:
                 core.active.generator = previous
         result = state.functions[key]

@@ -12,7 +12,7 @@ from typing import Any
 import triton_metal as triton
 import triton_metal.language as tl
 
-from ._arrays import FLOATS, Array, contiguous, dtype_name, size_of
+from ._arrays import FLOATS, Array, contiguous, dtype_name, is_torch, size_of
 from ._axes import accumulator, is_wide, permuted, unpermuted
 from ._checks import (
     check_arrays,
@@ -257,12 +257,18 @@ _ADD = Operator(
     _gradient_of_add,
     keeps="indices",
 )
+
+
+def _copied(x: Array) -> tuple[Array, ...]:
+    """A copy in row-major order, as the results of all operators are."""
+    if not is_torch(x):
+        return (x + 0,)
+    made = x.contiguous()
+    return (made.clone() if made is x else made,)
+
+
 #: A gradient that is passed on is an array of its own.
-_SAME = Operator(
-    "copied(Tensor x) -> (y)",
-    lambda x: (x.clone() if hasattr(x, "clone") else x + 0,),
-    lambda x: [(x.shape, dtype_name(x))],
-)
+_SAME = Operator("copied(Tensor x) -> (y)", _copied, lambda x: [(x.shape, dtype_name(x))])
 
 
 def _checked(

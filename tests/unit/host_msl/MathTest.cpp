@@ -263,4 +263,40 @@ TEST(Integers, AgreeWithTheirDefinitions) {
         [&](int32_t p, int32_t q) { return s((u(p) & ~0xff0u) | ((u(q) & 0xff) << 4)); });
 }
 
+TEST(Integers, SaturateProductsOfLongs) {
+  constexpr int64_t least = INT64_MIN, most = INT64_MAX;
+  const int64_t numbers[] = {0,          1,           -1,         2,          -2,
+                             3037000499, -3037000500, 3037000500, 4294967295, 4294967296,
+                             least,      least + 1,   most,       most - 1,   1234567890123456789};
+  std::vector<int64_t> a, b, c;
+  for (int64_t p : numbers)
+    for (int64_t q : numbers)
+      for (int64_t r : numbers) {
+        a.push_back(p);
+        b.push_back(q);
+        c.push_back(r);
+      }
+  size_t n = a.size();
+  std::vector<int64_t> signedly(n), vectorwise(n);
+  std::vector<uint64_t> unsignedly(n);
+  runKernel(
+      "device const long *a, device const long *b, device const long *c, device long *s, "
+      "device ulong *u, device long *v",
+      "s[i] = madsat(a[i], b[i], c[i]); u[i] = madsat(ulong(a[i]), ulong(b[i]), ulong(c[i])); "
+      "v[i] = madsat(long2(0, a[i]), long2(0, b[i]), long2(0, c[i])).y;",
+      {in(a), in(b), in(c), out(signedly), out(unsignedly), out(vectorwise)},
+      static_cast<uint32_t>(n));
+  for (size_t i = 0; i < n; ++i) {
+    auto exact = static_cast<__int128>(a[i]) * b[i] + c[i];
+    int64_t expected = exact < least ? least : exact > most ? most : static_cast<int64_t>(exact);
+    EXPECT_EQ(signedly[i], expected) << a[i] << " * " << b[i] << " + " << c[i];
+    EXPECT_EQ(vectorwise[i], expected) << a[i] << " * " << b[i] << " + " << c[i];
+    auto p = static_cast<uint64_t>(a[i]), q = static_cast<uint64_t>(b[i]);
+    auto product = static_cast<unsigned __int128>(p) * q;
+    bool overflows = product > UINT64_MAX - static_cast<uint64_t>(c[i]);
+    uint64_t sum = static_cast<uint64_t>(product) + static_cast<uint64_t>(c[i]);
+    EXPECT_EQ(unsignedly[i], overflows ? UINT64_MAX : sum) << p << " * " << q;
+  }
+}
+
 } // namespace
