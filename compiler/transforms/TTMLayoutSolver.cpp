@@ -491,11 +491,21 @@ bool LayoutSolver::collectChange(Value value, const LinearLayout &asked, Change 
     change.values[value] = layout;
     return true;
   }
-  if (!canRemake(op))
+  if (!canRemake(op) || !changeResults(op, layout, change))
     return false;
-  for (Value result : op->getResults())
-    change.values[result] = layout;
   return collectOperands(op, layout, change);
+}
+
+/// Gives the results of an operation that are tiles one layout, if they are to have no other one.
+bool LayoutSolver::changeResults(Operation *op, const LinearLayout &layout, Change &change) const {
+  for (Value result : op->getResults()) {
+    if (!isTile(result) || getFixed(result) == layout)
+      continue;
+    auto [it, isNew] = change.values.insert({result, layout});
+    if (!isNew && it->second != layout)
+      return false;
+  }
+  return true;
 }
 
 /// Collects what changes with the operands of an operation that makes its results in `layout`.
@@ -528,21 +538,15 @@ bool LayoutSolver::changeReduction(tt::ReduceOp reduce, const LinearLayout &layo
   if (!result || countMoves(layout, axis) > countMoves(opLayouts.find(reduce)->second, axis))
     return false;
   change.reductions[reduce] = layout;
-  for (Value value : reduce->getResults()) {
-    if (!isTile(value) || getFixed(value) == result)
-      continue;
-    auto [it, isNew] = change.values.insert({value, *result});
-    if (!isNew && it->second != *result)
-      return false;
-  }
-  return llvm::all_of(reduce->getOperands(),
+  return changeResults(reduce, *result, change) &&
+         llvm::all_of(reduce->getOperands(),
                       [&](Value operand) { return collectChange(operand, layout, change); });
 }
 
 /// Collects what changes with an operation that takes an operand in a new layout.
 bool LayoutSolver::followChange(OpOperand &use, const LinearLayout &layout, Change &change) {
   Operation *op = use.getOwner();
-  if (change.values.size() > kMostFollowed)
+  if (takesAnyLayout(use) || change.values.size() > kMostFollowed)
     return false;
   if (auto reduce = dyn_cast<tt::ReduceOp>(op))
     return changeReduction(reduce, layout, change);
@@ -553,10 +557,7 @@ bool LayoutSolver::followChange(OpOperand &use, const LinearLayout &layout, Chan
     made = inferResultLayout(op, use.getOperandNumber(), layout);
   if (!made)
     return false;
-  for (Value result : op->getResults())
-    if (getFixed(result) != made)
-      change.values[result] = *made;
-  return collectOperands(op, *made, change);
+  return changeResults(op, *made, change) && collectOperands(op, *made, change);
 }
 
 /// Whether a conversion costs more than what else changes for it: accesses, and arithmetic on more
@@ -565,7 +566,7 @@ bool LayoutSolver::isWorthFollowing(const LinearLayout &usual, const LinearLayou
                                     const Change &change) const {
   double more = 0;
   for (auto &[value, layout] : change.values) {
-    LinearLayout own = *getFixed(value);
+    LinearLayout own = getFixed(value).value_or(layout);
     if (auto load = value.getDefiningOp<tt::LoadOp>())
       more += getAccessCost(load, layout, false) - getAccessCost(load, own, false);
     more += 0.25 * (double(layout.getNumRegisters()) - double(own.getNumRegisters()));

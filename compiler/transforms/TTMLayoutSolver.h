@@ -75,6 +75,7 @@ private:
     bool follows = false;
   };
   bool collectChange(mlir::Value value, const LinearLayout &asked, Change &change);
+  bool changeResults(mlir::Operation *op, const LinearLayout &layout, Change &change) const;
   bool collectOperands(mlir::Operation *op, const LinearLayout &layout, Change &change);
   bool changeReduction(tt::ReduceOp reduce, const LinearLayout &layout, Change &change);
   bool followChange(mlir::OpOperand &use, const LinearLayout &layout, Change &change);
