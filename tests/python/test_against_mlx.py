@@ -27,7 +27,17 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.append(str(ROOT / "benchmarks"))
 
 import against_mlx  # noqa: E402
-from against import along_rows, convolving, judge, matrices, quantizing, reducing, reports  # noqa: E402
+from against import (  # noqa: E402
+    along_rows,
+    composing,
+    convolving,
+    judge,
+    matrices,
+    quantizing,
+    reducing,
+    reports,
+    vectors,
+)
 from against.counting import JUDGED, Measured, Text, compare, ours, ratio  # noqa: E402
 from against.launching import block_dims  # noqa: E402
 from against.problem import Problem, equal  # noqa: E402
@@ -126,6 +136,44 @@ def test_rows_of_any_length_count_no_more_than_mlx(
         compared = compare(make(shape, t))
     assert not compared.ours.error
     assert not compared.mlx.error
+    assert not compared.above()
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        partial(composing._variance, "variance", (128, 4096), "float32"),
+        partial(composing._variance, "deviation", (150, 1277), "float16"),
+        partial(composing._log_softmax, (208, 2520), "float32"),
+        partial(composing._cross_entropy, (512, 80), "float16"),
+        partial(composing._cross_entropy, (100, 5237), "float16"),
+        partial(reducing._all, "sum", 4096, "float16"),
+        partial(reducing._all, "max", 5376, "float32"),
+        partial(vectors._gemv, 512, 64, "float32", False),
+        partial(vectors._gemv, 512, 128, "float16", False),
+        partial(vectors._gemv, 333, 250, "bfloat16", False),
+        partial(vectors._gemv, 512, 328, "float16", False),
+        partial(quantizing._product, 1, 256, 64, 4, "float16", True),
+        partial(quantizing._product, 1, 256, 256, 4, "float32", True),
+        partial(quantizing._product, 1, 256, 320, 8, "bfloat16", True),
+    ],
+    ids=lambda make: "-".join(str(each) for each in (make.func.__name__[1:], *make.args)),
+)
+def test_short_and_joined_rows_count_no_more_than_mlx(make: Callable[[], Problem]) -> None:
+    """What MLX makes of several kernels, and rows that lanes of a SIMD-group share with others."""
+    with forced(GROUPS.name, (0,)):
+        compared = compare(make())
+    assert not compared.ours.error
+    assert not compared.mlx.error
+    assert not compared.above()
+
+
+def test_rows_of_which_the_last_ones_would_be_read_twice_count_no_more_than_mlx() -> None:
+    if source_folder() is None:
+        pytest.skip("TRITON_METAL_MLX_SOURCE names no checkout")
+    with forced(GROUPS.name, (0,)):
+        compared = compare(along_rows._place("argmax", (306, 1712), "float16"))
+    assert compared.ratios()
     assert not compared.above()
 
 

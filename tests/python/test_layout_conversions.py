@@ -85,3 +85,31 @@ def test_three_dimensions(shape: tuple[int, int, int], num_warps: int) -> None:
     out = np.zeros((shape[2], shape[0], shape[1]), np.int32)
     three_dimensions_kernel[(1,)](x, out, *shape, num_warps=num_warps)
     np.testing.assert_array_equal(out, x.transpose(2, 0, 1) - x.sum(axis=1).T[:, :, None])
+
+
+@triton.jit
+def weighted_kernel(x_ptr, w_ptr, at_ptr, y_ptr, z_ptr, K: tl.constexpr, N: tl.constexpr, M: tl.constexpr):  # fmt: skip
+    """Halves of pairs, their sums and what is gathered of them have one load, and the rows of a tile ask for its layout."""
+    k, n, m = tl.arange(0, K), tl.arange(0, N), tl.arange(0, M)
+    pairs = tl.load(x_ptr + k[:, None] * 2 + tl.arange(0, 2)[None, :])
+    even, odd = tl.split(pairs * 2)
+    both = tl.join(odd, even)
+    sums, highest = tl.sum(pairs, axis=1), tl.max(both, axis=1)
+    at = n[:, None] * K + k[None, :]
+    w = tl.load(w_ptr + at)
+    tl.store(y_ptr + at, (w * even[None, :] + odd[None, :]) * sums[None, :] - highest[None, :])
+    tl.store(z_ptr + m, tl.gather(even + sums, tl.load(at_ptr + m), 0))
+
+
+@pytest.mark.parametrize("num_warps", [1, 2, 4, 16])
+@pytest.mark.parametrize("shape", [(2, 32, 16), (16, 8, 64), (32, 64, 16), (64, 4, 512), (256, 16, 32)], ids=str)  # fmt: skip
+def test_uses_of_a_load_follow_each_other(shape: tuple[int, int, int], num_warps: int) -> None:
+    k, n, m = shape
+    rng = np.random.default_rng(k)
+    x, w = (rng.integers(-50, 50, each).astype(np.int32) for each in ((k, 2), (n, k)))
+    at = rng.integers(0, k, m).astype(np.int32)
+    y, z = np.zeros((n, k), np.int32), np.zeros(m, np.int32)
+    weighted_kernel[(1,)](x, w, at, y, z, K=k, N=n, M=m, num_warps=num_warps)
+    even, odd, sums = 2 * x[:, 0], 2 * x[:, 1], x.sum(1, dtype=np.int32)
+    np.testing.assert_array_equal(y, (w * even + odd) * sums - np.maximum(even, odd))
+    np.testing.assert_array_equal(z, (even + sums)[at])

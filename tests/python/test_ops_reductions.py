@@ -326,3 +326,24 @@ def test_gradient_across_2_to_the_32_elements() -> None:
     with turned_grids(lambda kernel, grid: (1,)):
         (dx,) = _reducing._gradient(x, y, dy, "sum", [0], 0.0)
     assert np.array_equal(dx[0, :1024], dy[:1024])
+
+
+@pytest.mark.parametrize("length", [1025, 4099, 16_384])
+@pytest.mark.parametrize("rows", [2, 80])
+@pytest.mark.parametrize("kind", ["far", "first", "growing", "equal"])
+def test_variance_of_long_rows_whatever_their_numbers(kind: str, rows: int, length: int) -> None:
+    """Distances are counted from a mean of each thread's first numbers, which may be unlike the others."""
+    x = np.random.default_rng(length).normal(size=(rows, length))
+    place = np.arange(length)
+    if kind == "far":
+        x += 1e4
+    elif kind == "first":
+        x = np.where(place < 512, 1e3 + x, x)
+    elif kind == "growing":
+        x += place
+    else:
+        x[:] = 3.3
+    x = x.astype(np.float32)
+    exact = x.astype(np.float64).var(1)
+    np.testing.assert_allclose(np.asarray(ops.var(x, 1)), exact, rtol=1e-5, atol=1e-12)
+    np.testing.assert_allclose(np.asarray(ops.std(x, 1)), np.sqrt(exact), rtol=1e-5, atol=1e-6)
