@@ -348,3 +348,19 @@ def test_variance_of_long_rows_whatever_their_numbers(kind: str, rows: int, leng
     exact = x.astype(np.float64).var(1)
     np.testing.assert_allclose(np.asarray(ops.var(x, 1)), exact, rtol=1e-5, atol=1e-12)
     np.testing.assert_allclose(np.asarray(ops.std(x, 1)), np.sqrt(exact), rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.own_route  # MLX's graph has another order
+@pytest.mark.parametrize("rows", [2, 80])
+def test_variance_of_long_rows_whose_squares_overflow(rows: int) -> None:
+    """It is infinite, as docstrings say, and NaN where a number is not finite."""
+    x = np.random.default_rng(0).normal(size=(rows, 3000)).astype(np.float32)
+    x *= np.float32(1e21)
+    assert np.isposinf(np.asarray(ops.var(x, 1))).all()
+    for number in (np.inf, -np.inf, np.nan):
+        for place in (0, 700, 2999):
+            x = np.ones((rows, 3000), np.float32)
+            x[1, place] = number
+            found = np.asarray(ops.var(x, 1))
+            assert np.isnan(found[1])
+            assert found[0] == 0

@@ -355,6 +355,15 @@ def _sums_with(distance, square, x, c):
 
 
 @triton.jit
+def _share_with(total, x, SHARE: tl.constexpr):
+    """A thread's sums with x · SHARE, each product of which is added as it is made."""
+    if x.shape[1] == 4:
+        even, odd = tl.split(tl.reshape(x, (x.shape[0], 2, 2)))
+        return odd * SHARE + (even * SHARE + total)
+    return x * SHARE + total
+
+
+@triton.jit
 def variance_row_kernel(
     x_ptr, y_ptr, length, divisor,
     END: tl.constexpr, WIDTHS: tl.constexpr, UNIT: tl.constexpr, BLOCK: tl.constexpr, BLOCK_WIDTHS: tl.constexpr,
@@ -369,11 +378,11 @@ def variance_row_kernel(
     x_row = x_ptr + row * length
     block, _ = places_of(BLOCK, BLOCK_WIDTHS, UNIT)
     side: tl.constexpr = min(BLOCK_WIDTHS[0], 2)
-    first, c = (), tl.zeros((UNIT,), tl.float32)
+    first, parts = (), tl.zeros((UNIT, side), tl.float32)
     for i in tl.static_range(len(block)):
         first = first + (tl.load(x_row + block[i]).to(tl.float32),)
-        c += tl.sum(first[i], axis=1)
-    c *= UNIT / BLOCK
+        parts = _share_with(parts, first[i], UNIT / BLOCK)
+    c = tl.sum(parts, axis=1)
     distance, square = tl.zeros((UNIT,), tl.float32), tl.zeros((UNIT, side), tl.float32)
     for i in tl.static_range(len(block)):
         distance, square = _sums_with(distance, square, first[i], c)
@@ -403,7 +412,10 @@ def variance_row_kernel(
     count = n.to(tl.float32)
     mean = tl.sum(count * c + distance, axis=0) / length
     apart = c - mean
-    total = tl.sum(squares + apart * (2 * distance + count * apart), axis=0)
+    # Squares that are infinite stay so, unless a number is: its row has no variance.
+    overflows = (squares == float("inf")) & (tl.abs(distance) < float("inf"))
+    terms = tl.where(overflows, squares, squares + apart * (2 * distance + count * apart))
+    total = tl.sum(terms, axis=0)
     tl.store(y_ptr + row, _ended(total, 0.0, divisor, END).to(y_ptr.dtype.element_ty))
 
 
