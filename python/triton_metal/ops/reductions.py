@@ -91,7 +91,8 @@ def var(x: Array, axis: Axes = None, keepdims: bool = False, ddof: float = 0) ->
     """Σ (x - mean)² / (n - ddof) over ``axis``, computed in float32 about the mean itself; n - ddof counts as at least 0.
 
     ``x`` is float16, bfloat16 or float32, of any shape, and the result is like it. Where nothing is left to divide by, it is
-    infinite, and NaN if there is nothing to divide either, as in NumPy. Squares are infinite from 2^128 on. Differentiable.
+    infinite, and NaN if there is nothing to divide either, as in NumPy. Squares are infinite from 2^128 on, and differences of
+    numbers that are infinite give NaN. Differentiable.
 
     Error: three times that of `mean`, relative to y + Σ |x| / n. Raises LaunchValueError for another dtype, an axis that
     ``x`` does not have, or a negative ``ddof``.
