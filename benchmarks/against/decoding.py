@@ -15,7 +15,7 @@ from against.attending import exact_attention
 from against.problem import DEFAULT, Case, Launch, Problem, near
 from mlx_kernels.running import blank, decode, encode, f32, i32, i64, launch, metal, numbers
 
-#: The keys of a part.
+#: The keys of a part. Launches of many queries take all of some thousand keys as one part, those of few take more parts than this.
 KEYS = 256
 
 

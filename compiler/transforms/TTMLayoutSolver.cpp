@@ -552,12 +552,8 @@ bool LayoutSolver::followChange(OpOperand &use, const LinearLayout &layout, Chan
     return changeReduction(reduce, layout, change);
   if (!canRemake(op) || !haveOneLayout(op->getResults()))
     return false;
-  std::optional<LinearLayout> made = layout;
-  if (getLayoutRule(op) != LayoutRule::Same)
-    made = inferResultLayout(op, use.getOperandNumber(), layout);
-  if (!made)
-    return false;
-  return changeResults(op, *made, change) && collectOperands(op, *made, change);
+  auto made = inferResultLayout(op, use.getOperandNumber(), layout);
+  return made && changeResults(op, *made, change) && collectOperands(op, *made, change);
 }
 
 /// Whether a conversion costs more than what else changes for it: accesses, and arithmetic on more

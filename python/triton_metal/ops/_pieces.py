@@ -95,6 +95,17 @@ def sum_of_squares(pieces):
 
 
 @triton.jit
+def with_exponentials(highest, total, x):
+    """Running maxima, each of some neighbours, and the sums of exponentials of what is below them, with those of more numbers.
+
+    Neighbours that have met -inf alone weigh nothing, and no NaN may come of them; one that is there stays.
+    """
+    higher = tl.maximum(highest, tl.max(x, axis=1))
+    shift = tl.where(higher == -float("inf"), 0.0, higher)
+    return higher, total * tl.exp(highest - shift) + tl.sum(tl.exp(x - shift[:, None]), axis=1)
+
+
+@triton.jit
 def max_of(pieces, AXIS: tl.constexpr = 1):
     """The largest number of a row, or of each of several rows, if AXIS is 2."""
     highest = tl.max(pieces[0], axis=AXIS)

@@ -347,20 +347,22 @@ def centred_row_kernel(
 def _sums_with(distance, square, x, c):
     """The sums of a thread with those of x - c and its squares, each of which is added as it is multiplied."""
     d = x.to(tl.float32) - c[:, None]
-    distance += tl.sum(d, axis=1)
-    if d.shape[1] == 4:
-        even, odd = tl.split(tl.reshape(d, (d.shape[0], 2, 2)))
-        return distance, odd * odd + (even * even + square)
-    return distance, d * d + square
+    return distance + tl.sum(d, axis=1), _products_with(square, d, None)
 
 
 @triton.jit
-def _share_with(total, x, SHARE: tl.constexpr):
-    """A thread's sums with x · SHARE, each product of which is added as it is made."""
+def _products_with(total, x, SHARE: tl.constexpr):
+    """A thread's sums, of which it has two for four numbers, with such products, each of which is added as it is made."""
     if x.shape[1] == 4:
         even, odd = tl.split(tl.reshape(x, (x.shape[0], 2, 2)))
-        return odd * SHARE + (even * SHARE + total)
-    return x * SHARE + total
+        return _plus_product(_plus_product(total, even, SHARE), odd, SHARE)
+    return _plus_product(total, x, SHARE)
+
+
+@triton.jit
+def _plus_product(total, x, SHARE: tl.constexpr):
+    """total + x · SHARE, or x · x if it is None."""
+    return x * (x if SHARE is None else SHARE) + total
 
 
 @triton.jit
@@ -381,7 +383,7 @@ def variance_row_kernel(
     first, parts = (), tl.zeros((UNIT, side), tl.float32)
     for i in tl.static_range(len(block)):
         first = first + (tl.load(x_row + block[i]).to(tl.float32),)
-        parts = _share_with(parts, first[i], UNIT / BLOCK)
+        parts = _products_with(parts, first[i], UNIT / BLOCK)
     c = tl.sum(parts, axis=1)
     distance, square = tl.zeros((UNIT,), tl.float32), tl.zeros((UNIT, side), tl.float32)
     for i in tl.static_range(len(block)):

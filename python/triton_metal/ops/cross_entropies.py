@@ -27,6 +27,7 @@ from ._pieces import (
     pieces,
     places_of,
     sum_of,
+    with_exponentials,
 )
 
 #: The most classes that a program holds at once.
@@ -68,11 +69,7 @@ def long_row_sums_kernel(
     for start in range(0, classes, BLOCK):
         mask = start + places < classes
         x = tl.load(row_ptr + start + places, mask=mask, other=-float("inf")).to(tl.float32)
-        higher = tl.maximum(highest, tl.max(x, axis=1))
-        # Places that have met -inf alone weigh nothing, and no NaN may come of them; one that is there stays.
-        shift = tl.where(higher == -float("inf"), 0.0, higher)
-        total = total * tl.exp(highest - shift) + tl.sum(tl.exp(x - shift[:, None]), axis=1)
-        highest = higher
+        highest, total = with_exponentials(highest, total, x)
         if SMOOTH:
             sums += tl.sum(tl.where(mask, x, 0.0), axis=1)
     top = tl.max(highest, axis=0)

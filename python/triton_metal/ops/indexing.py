@@ -261,10 +261,10 @@ _ADD = Operator(
 
 def _copied(x: Array) -> tuple[Array, ...]:
     """A copy in row-major order, as the results of all operators are."""
-    if not is_torch(x):
-        return (x + 0,)
-    made = x.contiguous()
-    return (made.clone() if made is x else made,)
+    made = contiguous(x)
+    if made is not x:
+        return (made,)
+    return (x.clone() if is_torch(x) else x + 0,)
 
 
 #: A gradient that is passed on is an array of its own.

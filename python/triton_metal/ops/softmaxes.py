@@ -31,6 +31,7 @@ from ._pieces import (
     places_of,
     store_pieces,
     widths_of,
+    with_exponentials,
 )
 
 #: The most numbers of a row that a program holds at once.
@@ -127,11 +128,7 @@ def long_row_softmax_kernel(
     for start in range(0, length, BLOCK):
         at = start + places
         x = tl.load(x_ptr + at, mask=at < length, other=-float("inf")).to(tl.float32)
-        higher = tl.maximum(highest, tl.max(x, axis=1))
-        # Places that have met -inf alone weigh nothing, and no NaN may come of them; one that is there stays.
-        shift = tl.where(higher == -float("inf"), 0.0, higher)
-        total = total * tl.exp(highest - shift) + tl.sum(tl.exp(x - shift[:, None]), axis=1)
-        highest = higher
+        highest, total = with_exponentials(highest, total, x)
     top = tl.max(highest, axis=0)
     total = tl.sum(total * tl.exp(highest - top), axis=0)
     # At least 1: the largest number is there.
