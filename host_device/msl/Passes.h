@@ -39,10 +39,9 @@ struct CombineInstructionsPass : llvm::PassInfoMixin<CombineInstructionsPass> {
 /// largest first. The same loops stay loops on every machine.
 struct LimitUnrollingPass : llvm::PassInfoMixin<LimitUnrollingPass> {
   /// For counts: arrays become registers as they do on a GPU, those of attention on tensor
-  /// operations too (18,000 instructions with heads of 64). Beyond this limit, compilation takes
-  /// longer than the loops could cost: searches of autotuned kernels count a launch of each
-  /// configuration.
-  static constexpr uint64_t mostAsOnGpu = 20 * 1024;
+  /// operations with heads of 128 too. Beyond this limit, compilation takes longer than the loops
+  /// could cost: searches of autotuned kernels count a launch of each configuration.
+  static constexpr uint64_t mostAsOnGpu = 48 * 1024;
   /// For launches that look for values that nobody has written. Beyond this limit, compilation
   /// takes longer than the loops could cost.
   static constexpr uint64_t mostPortable = 12 * 1024;

@@ -6,6 +6,8 @@ values lie in one block of memory, or in pages that a table lists for each seque
 
 from __future__ import annotations
 
+from typing import Any
+
 import triton_metal as triton
 import triton_metal.language as tl
 
@@ -139,6 +141,12 @@ def join_kernel(
     )
 
 
+def _pieces_of(width: int, groups: int) -> dict[str, Any]:
+    """The pieces of a row of a head. Three neighbours of a thread are read one by one, which GPUs do at once."""
+    made = pieces(width, least=32 * groups)
+    return made | {"WIDTHS": (1, 1, 1)} if width == 3 * made["UNIT"] else made
+
+
 def suits(queries: int, group: int) -> bool:
     """Whether so few queries share keys that each of them reads the keys by itself."""
     return queries <= 8 and queries * group <= 32
@@ -176,7 +184,7 @@ def decode(
         q_steps=steps_of(q)[:3], k_steps=k_steps, v_steps=v_steps,
         table_step=0 if table is None else table.shape[1],
         n_queries=queries, n_keys=keys, n_pages=k.shape[0], group=heads // max(kv_heads, 1),
-        PAGE=page, WIDTH=width, FAR=far(mask, bias) or across >= FAR_FROM, **pieces(width, least=32 * groups),
+        PAGE=page, WIDTH=width, FAR=far(mask, bias) or across >= FAR_FROM, **_pieces_of(width, groups),
         **seen_arguments(mask, bias, lengths, left, right, scale),
     )  # fmt: skip
     return launch(

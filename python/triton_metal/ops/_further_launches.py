@@ -69,15 +69,6 @@ def _embedding_gradient(arguments: Arguments, grid: Sequence[int]) -> Seen:
     return Seen(form_of(name_of(dy), arguments["width"]), tile, steps, bytes_of(dy), count.bit_length())  # fmt: skip
 
 
-def _sums_at_indices(arguments: Arguments, grid: Sequence[int]) -> Seen:
-    """As `_embedding_gradient`; the updates of a place are steps."""
-    updates, count = arguments["updates_ptr"], arguments["count"]
-    steps = max(1, -(-count // max(1, arguments["length"])))
-    tile = arguments["ROWS"] * arguments["BLOCK"]
-    kind = f"{name_of(updates)} {arguments['ROWS'].bit_length() - 1}"
-    return Seen(kind, tile, steps, bytes_of(updates), arguments["steps"])
-
-
 def _column_scan(arguments: Arguments, grid: Sequence[int]) -> Seen:
     """Lanes go along columns number by number."""
     x = arguments["x_ptr"]
@@ -179,7 +170,6 @@ FURTHER: Mapping[str, tuple[Reader, tuple[str, ...]]] = {
     ),
     "embedding_kernel": (_embedded, both_forms(*DTYPES)),
     "embedding_backward_kernel": (_embedding_gradient, both_forms(*DTYPES)),
-    "sums_at_indices_kernel": (_sums_at_indices, with_values(*range(9))),
     "column_scan_kernel": (_column_scan, with_values("walk", "totals")),
     "adamw_kernel": (_optimised(("m", "v")), with_values("first", "later")),
     "sgd_kernel": (_optimised(("m",)), with_values("first", "later")),

@@ -95,30 +95,6 @@ def _embedding_gradients(*widths: int) -> Calls:
     return _each(_embedding_gradient, *((*size, width) for size in sizes for width in widths))
 
 
-def _added_at(dtype: str, count: int, n: int, width: int) -> Callable[[], Any]:
-    x, updates = zeros(dtype, n, width), zeros(dtype, count, width)
-    i = np.arange(count, dtype=np.int32) % n
-    return lambda: indexing.index_add(x, i, updates)
-
-
-def _sums_at_indices() -> dict[str, Calls]:
-    """Of rows of each power of two up to 256 side by side.
-
-    Indices are so few that one program sorts them: programs that are not counted do not run, and leave what they sort undefined.
-    """
-    return {
-        f"sums_at_indices_kernel {bit}": _each(
-            _added_at,
-            *(
-                (count, n, width)
-                for width in {256 >> bit, max(1, (256 >> bit) * 3 // 4)}
-                for count, n in ((64, 512), (512, 512), (1024, 512))
-            ),
-        )
-        for bit in range(9)
-    }
-
-
 def _plain_indices(dtype: str) -> Calls:
     """Indices of a dtype, whatever that of the question."""
 
@@ -321,7 +297,6 @@ FURTHER: Mapping[str, Calls] = {
     "embedding_kernel ragged": _each(_embedding, 14, 31, 70, 131, 501, 1001, 1501),
     "embedding_backward_kernel": _embedding_gradients(16, 32, 64, 128, 256),
     "embedding_backward_kernel ragged": _embedding_gradients(15, 31, 61, 122, 250),
-    **_sums_at_indices(),
     "column_scan_kernel walk": _each(_columns, (64, 256), (256, 256), (250, 1001)),
     "column_scan_kernel totals": _each(_columns, (512, 64), (2048, 64), (2048, 100)),
     "adamw_kernel first": _adamw(False),

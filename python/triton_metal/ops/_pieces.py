@@ -17,13 +17,16 @@ WIDEST = 4
 
 @triton.jit
 def places_of(length, WIDTHS: tl.constexpr, UNIT: tl.constexpr):
-    """The places of each piece of a row, and the mask of the last one."""
+    """The places of each piece of a row, and the mask of the last one. Several pieces of width 1 have a thread's neighbours one by one."""
     thread = tl.arange(0, UNIT)[:, None]
     places = ()
     before = 0
     for i in tl.static_range(len(WIDTHS)):
-        places = places + (before + thread * WIDTHS[i] + tl.arange(0, WIDTHS[i])[None, :],)
-        before += UNIT * WIDTHS[i]
+        if WIDTHS[0] == 1:
+            places = places + (thread * len(WIDTHS) + i,)
+        else:
+            places = places + (before + thread * WIDTHS[i] + tl.arange(0, WIDTHS[i])[None, :],)
+            before += UNIT * WIDTHS[i]
     return places, places[len(WIDTHS) - 1] < length
 
 

@@ -29,6 +29,8 @@ from ._reducing import ALL, INTEGERS
 from ._sort import sorted_rows
 
 _BLOCK = 1024
+#: Of so many indices a program finds where they begin among the sorted ones.
+_STARTS = 128
 
 
 @triton.jit
@@ -78,59 +80,60 @@ def plain_indices_kernel(indices_ptr, plain_ptr, n, length, BLOCK: tl.constexpr)
     index = tl.load(indices_ptr + at, mask=at < n, other=0)
     index = tl.where(index < 0, index + length, index)
     inside = (index >= 0) & (index < length)
-    tl.store(plain_ptr + at, tl.where(inside, index.to(tl.int32), length), mask=at < n)
+    plain = tl.where(inside, index.to(tl.int32), length)
+    tl.store(plain_ptr + at, plain.to(plain_ptr.dtype.element_ty), mask=at < n)
 
 
 @triton.jit
-def _first_of(sorted_ptr, base, count, wanted, steps):
-    """Where sorted indices that are at least `wanted` begin."""
-    low, high = wanted * 0, wanted * 0 + count
+def starts_kernel(sorted_ptr, starts_ptr, count, length, steps, BLOCK: tl.constexpr):
+    """Where each index from 0 to `length` begins in a group's sorted indices: (groups, length + 1). 2 ** steps is more than `count`."""
+    group = tl.program_id(1).to(tl.int64)
+    index = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    sorted_ptr += group * count
+    low = tl.zeros((BLOCK,), tl.int32)
+    high = low + count
     for _ in range(steps):
-        middle = (low + high) // 2
-        index = tl.load(sorted_ptr + base + middle, mask=low < high, other=0)
-        less = (low < high) & (index < wanted)
+        middle = low + (high - low) // 2
+        found = tl.load(sorted_ptr + middle, mask=low < high, other=0).to(tl.int32)
+        less = (low < high) & (found < index)
         high = tl.where(less, high, middle)
         low = tl.where(less, middle + 1, low)
-    return low
+    tl.store(starts_ptr + group * (length + 1) + index, low, mask=index <= length)
 
 
 @triton.jit
 def sums_at_indices_kernel(
-    x_ptr,
-    updates_ptr,
-    sorted_ptr,
-    places_ptr,
-    y_ptr,
-    rows,
-    count,
-    length,
-    inner,
-    steps,
-    SHARED: tl.constexpr,
-    ACC: tl.constexpr,
-    WIDE: tl.constexpr,
-    ROWS: tl.constexpr,
-    BLOCK: tl.constexpr,
-):
-    """y (outer, length, inner) = x + the updates (outer, count, inner) at its index, in their order; `rows` is outer * length."""
+    x_ptr, updates_ptr, starts_ptr, places_ptr, y_ptr, rows, count, length, inner,
+    ALONG: tl.constexpr, ONE: tl.constexpr, ACC: tl.constexpr, WIDE: tl.constexpr,
+    ROWS: tl.constexpr, BLOCK: tl.constexpr,
+):  # fmt: skip
+    """y (outer, length, inner) = x + the updates (outer, count, inner) at its index, in their order; `rows` is outer * length.
+
+    With ALONG each row of `outer` has indices of its own. ONE says that `outer` is 1.
+    """
     program = tl.program_id(0).to(tl.int64) if WIDE else tl.program_id(0)
     row = program * ROWS + tl.arange(0, ROWS)[:, None]
     column = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)[None, :]
-    outer, index = row // length, (row % length).to(tl.int32)
-    base = outer.to(tl.int64) * (0 if SHARED else count)
-    own = tl.where(row < rows, count, 0)  # a row that is not there has no indices
-    first = _first_of(sorted_ptr, base, own, index, steps)
-    many = _first_of(sorted_ptr, base, own, index + 1, steps) - first
-    mask = (row < rows) & (column < inner)
-    at = row.to(tl.int64) * inner + column
-    total = tl.zeros((ROWS, BLOCK), ACC)
-    if x_ptr is not None:
-        total += tl.load(x_ptr + at, mask=mask, other=0).to(ACC)
-    source = outer.to(tl.int64) * count
+    inside = row < rows
+    mask = inside & (column < inner)
+    outer = 0 if ONE else (row // length).to(tl.int64)
+    # Each row of `outer` has one start more than places.
+    entry = row if ONE else row + outer if ALONG else row % length
+    first = tl.load(starts_ptr + entry, mask=inside, other=0)
+    many = tl.load(starts_ptr + entry + 1, mask=inside, other=0) - first
+    if not ONE:
+        updates_ptr += outer * count * inner
+        if ALONG:
+            places_ptr += outer * count
+    at = row.to(tl.int64) * inner + column if WIDE else row * inner + column
+    if x_ptr is None:
+        total = tl.zeros((ROWS, BLOCK), ACC)
+    else:
+        total = tl.load(x_ptr + at, mask=mask, other=0).to(ACC)
     for i in range(tl.max(many)):
-        place = tl.load(places_ptr + base + first + i, mask=i < many, other=0)
-        of_update = (source + place) * inner + column
-        total += tl.load(updates_ptr + of_update, mask=mask & (i < many), other=0).to(ACC)
+        place = tl.load(places_ptr + first + i, mask=i < many, other=0)
+        source = place.to(tl.int64 if WIDE else tl.int32) * inner + column
+        total += tl.load(updates_ptr + source, mask=mask & (i < many), other=0).to(ACC)
     tl.store(y_ptr + at, total.to(y_ptr.dtype.element_ty), mask=mask)
 
 
@@ -192,7 +195,8 @@ def _add(
     (plain,) = launch(
         plain_indices_kernel,
         (triton.cdiv(n, _BLOCK),),
-        {"plain_ptr": ((groups, count), "int32")},
+        # Short numbers and their places are sorted together in 32 bits.
+        {"plain_ptr": ((groups, count), "int16" if length < 1 << 15 else "int32")},
         like=updates,
         indices_ptr=contiguous(indices),
         n=n,
@@ -200,8 +204,20 @@ def _add(
         BLOCK=_BLOCK,
     )
     ordered, places = sorted_rows(plain, groups, count, count, False)
+    (starts,) = launch(
+        starts_kernel,
+        (triton.cdiv(length + 1, _STARTS), groups),
+        {"starts_ptr": ((groups, length + 1), "int32")},
+        like=updates,
+        sorted_ptr=ordered,
+        count=count,
+        length=length,
+        steps=count.bit_length(),
+        BLOCK=_STARTS,
+    )
+    # Rows side by side in one SIMD-group, which goes on until the last of them has its updates.
     block = min(triton.next_power_of_2(max(inner, 1)), 256)
-    rows = 256 // block
+    rows = max(1, 128 // block)
     (y,) = launch(
         sums_at_indices_kernel,
         (triton.cdiv(outer * length, rows), triton.cdiv(inner, block)),
@@ -209,18 +225,20 @@ def _add(
         like=updates,
         x_ptr=None if x is None else contiguous(x),
         updates_ptr=contiguous(updates),
-        sorted_ptr=ordered,
+        starts_ptr=starts,
         places_ptr=places,
         rows=outer * length,
         count=count,
         length=length,
         inner=inner,
-        steps=count.bit_length(),
-        SHARED=not along,
+        ALONG=along,
+        ONE=outer == 1,
         ACC=_TYPES[accumulator(dtype_name(updates))],
-        WIDE=is_wide((outer, length)),
+        # A start and an update more than there are rows and numbers is far only where these are many.
+        WIDE=is_wide(made) or is_wide(updates.shape) or is_wide((groups, length + 1)),
         ROWS=rows,
         BLOCK=block,
+        num_warps=max(1, block // 128),
     )
     return (unpermuted(y, order),)
 
