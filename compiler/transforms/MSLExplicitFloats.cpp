@@ -230,14 +230,16 @@ LogicalResult TypeExplicator::convertMath(Operation *op) {
             own = getOwnFunction(name);
   if (exact.empty() && rounded.empty() && own.empty())
     return refuse(op, "is a function that Metal does not have");
-  if (isBFloat(type) && exact == "fma")
-    return refuse(op, "has no bfloat form that rounds once");
-  // fma of half rounds once. By way of float it would round twice.
+  // fma of half rounds once. By way of float it would round twice, as that of bfloat would: the
+  // float is rounded to odd.
   bool through = isBFloat(type) || (element.isF16() && exact.empty());
   Type computed = through ? withElement(type, builder.getF32Type()) : type;
   SmallVector<Value> arguments;
   for (Value operand : op->getOperands())
     arguments.push_back(toType(computed, through ? getFloat(operand) : getNumber(operand)));
+  if (isBFloat(type) && exact == "fma")
+    return replace(op, toType(type, callByComponent("fma_to_odd", computed, builder.getF32Type(),
+                                                    arguments, false)));
   // fast::tanh is NaN for large numbers (docs/apple-quirks.md, row 15).
   bool approximate = isApproximate(op) && !isa<math::TanhOp>(op);
   StringRef approximation = getOwnApproximation(name, op->hasAttr(kBesideAttr));

@@ -138,6 +138,23 @@ template <int bits, typename T> __attribute__((always_inline)) T round_to_odd(T 
 }
 )";
 
+// Two sums give the exact rest of a sum. A sum of 24 bits to odd, rounded to the 8 bits of a
+// bfloat, is rounded once.
+static const char fmaToOddText[] = R"(
+// a * b + c of bfloats: what is cut off leaves the last bit set, so that a second rounding sees it.
+inline float fma_to_odd(float a, float b, float c) {
+  bool is_large = isinf(a * b);
+  if (is_large)
+    a *= 0.25f, c *= 0.25f;
+  float product = a * b, sum = product + c, part = sum - product;
+  float rest = (product - (sum - part)) + (c - part);
+  uint bits = as_type<uint>(sum);
+  if ((rest < 0.0f || rest > 0.0f) && (bits & 1u) == 0u)
+    bits += (rest > 0.0f) == (sum > 0.0f) ? 1u : 0xffffffffu;
+  return as_type<float>(bits) * (is_large ? 4.0f : 1.0f);
+}
+)";
+
 // A divisor above 2^126 has a reciprocal that is subnormal, which a device may take as 0.
 static const char quotientText[] = R"(
 // x / y to 2.5 units in the last place, whatever y is.
@@ -284,8 +301,9 @@ static constexpr PreludeFunction approximations[] = {
 
 /// In the order in which they are written.
 static constexpr PreludeFunction functions[] = {
-    {"maximum", maximumText},    {"minimum", minimumText},     {"error_function", erfText},
-    {"log_plus_one", log1pText}, {"exp_minus_one", expm1Text}, {"round_to_odd", roundToOddText},
+    {"maximum", maximumText},     {"minimum", minimumText},     {"error_function", erfText},
+    {"log_plus_one", log1pText},  {"exp_minus_one", expm1Text}, {"round_to_odd", roundToOddText},
+    {"fma_to_odd", fmaToOddText},
 };
 
 void Prelude::use(llvm::StringRef function) {

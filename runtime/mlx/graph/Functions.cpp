@@ -205,18 +205,39 @@ mx::array highProduct(const mx::array &x, const mx::array &y) {
                  mx::add(mx::right_shift(middle, half), mx::right_shift(other, half)));
 }
 
+/// x * y + z of numbers of 16 bits, rounded once. Their products are exact as floats, but for those
+/// that are too large. The sum is rounded to odd, so that a second rounding sees what is cut off.
+mx::array fusedShort(const mx::array &x, const mx::array &y, const mx::array &z) {
+  auto real = [](float number) { return mx::array(number); };
+  mx::array a = mx::astype(x, mx::float32), b = mx::astype(y, mx::float32),
+            c = mx::astype(z, mx::float32);
+  mx::array isLarge = mx::isinf(mx::multiply(a, b));
+  mx::array scale = mx::where(isLarge, real(0.25f), real(1.0f));
+  c = mx::multiply(c, scale);
+  mx::array product = mx::multiply(mx::multiply(a, scale), b), sum = mx::add(product, c),
+            part = mx::subtract(sum, product);
+  mx::array rest = mx::add(mx::subtract(product, mx::subtract(sum, part)), mx::subtract(c, part));
+  mx::array bits = mx::view(sum, mx::int32), isUp = mx::greater(rest, real(0.0f));
+  mx::array isEven = mx::equal(mx::bitwise_and(bits, mx::array(1)), mx::array(0));
+  mx::array isCut = mx::logical_and(isEven, mx::logical_or(isUp, mx::less(rest, real(0.0f))));
+  mx::array away = mx::equal(isUp, mx::greater(sum, real(0.0f)));
+  mx::array odd =
+      mx::add(bits, mx::where(isCut, mx::where(away, mx::array(1), mx::array(-1)), mx::array(0)));
+  return mx::astype(mx::divide(mx::view(odd, mx::float32), scale), x.dtype());
+}
+
 /// x * y + z, rounded once. Products of floats are exact as doubles, which MLX has on the CPU. On a
 /// GPU, the error of the product, by halves of its factors, is added again.
 mx::array fused(const mx::array &x, const mx::array &y, const mx::array &z) {
   mx::Dtype dtype = x.dtype();
   if (dtype == mx::float64)
     return mx::add(mx::multiply(x, y), z);
-  if (dtype != mx::float32 || mx::default_device() == mx::Device::cpu) {
-    mx::Dtype wide = dtype == mx::float32 ? mx::float64 : mx::float32;
-    return mx::astype(
-        mx::add(mx::multiply(mx::astype(x, wide), mx::astype(y, wide)), mx::astype(z, wide)),
-        dtype);
-  }
+  if (dtype != mx::float32)
+    return fusedShort(x, y, z);
+  if (mx::default_device() == mx::Device::cpu)
+    return mx::astype(mx::add(mx::multiply(mx::astype(x, mx::float64), mx::astype(y, mx::float64)),
+                              mx::astype(z, mx::float64)),
+                      dtype);
   auto halves = [](const mx::array &number) {
     // The upper 12 bits, and the rest.
     mx::array upper = mx::view(
