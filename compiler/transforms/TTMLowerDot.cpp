@@ -135,6 +135,9 @@ private:
   /// The tile of an operand that a loop does not change, staged in front of it; null if memory has
   /// no room for it. Loops that follow each other share one.
   Value stageInvariant(const Operand &operand, TileType type);
+  /// Has an operand that a loop does not change, and that memory has no room for, stay in registers
+  /// as the products take it, if it needs no more of them than it does otherwise.
+  void keepInRegisters(Operand &operand, const LinearLayout &accumulator);
   /// Takes a tile back from the loop of an operand.
   LogicalResult release(const Operand &operand, Value tile);
 
@@ -147,7 +150,9 @@ private:
   bool allFit = false;
   /// What stays staged over loops.
   SmallVector<InvariantOperand> invariants;
-  /// Of those, what is there while the dot that is lowered runs.
+  /// What stays in registers over loops, in front of which it was converted.
+  SmallVector<ConvertLayoutOp> fragments;
+  /// Of the tiles, what is there while the dot that is lowered runs.
   int64_t invariantBytes = 0;
   /// Groups of dots of one block whose operands are stored together: the bytes that are in use from
   /// then on to the next group, and the operands. The last one is stored in front of `group`, if
@@ -327,6 +332,43 @@ Value DotLowering::stageInvariant(const Operand &operand, TileType type) {
   return tile;
 }
 
+/// Whether nothing needs the value from the loop on but operands of dots and their conversions.
+static bool isOperandAlone(Value value, Operation *loop) {
+  return llvm::all_of(value.getUsers(), [&](Operation *user) {
+    if (isa<ConvertLayoutOp, tt::TransOp>(user))
+      return isOperandAlone(user->getResult(0), loop);
+    Operation *ancestor = loop->getBlock()->findAncestorOpInBlock(*user);
+    return isa<tt::DotOp>(user) || (ancestor && ancestor->isBeforeInBlock(loop));
+  });
+}
+
+void DotLowering::keepInRegisters(Operand &operand, const LinearLayout &accumulator) {
+  Operation *loop = operand.invariantLoop;
+  auto type = cast<RankedTensorType>(operand.value.getType());
+  // Where registers are lacking, loops along K read one fragment after the other from memory.
+  if (operand.inRegisters || !loop || lacksRegisters || type.getElementType() != operand.element)
+    return;
+  auto wanted =
+      getOperandLayout(operand.shape(), instruction->shape, operand.index, accumulator, false);
+  if (!wanted || wanted->getNumRegisters() > getLayout(operand.value)->getNumRegisters() ||
+      !isOperandAlone(operand.source, loop))
+    return;
+  auto *known = llvm::find_if(fragments, [&](ConvertLayoutOp each) {
+    return each.getSrc() == operand.value && *getLayout(each.getResult()) == *wanted &&
+           each->getBlock() == loop->getBlock() && each->isBeforeInBlock(loop);
+  });
+  if (known != fragments.end()) {
+    operand.value = known->getResult();
+  } else {
+    OpBuilder before(loop);
+    operand.value = convertLayout(before, operand.value, *wanted);
+    if (auto convert = operand.value.getDefiningOp<ConvertLayoutOp>())
+      fragments.push_back(convert);
+  }
+  operand.inRegisters = true;
+  operand.transposed = false;
+}
+
 LogicalResult DotLowering::release(const Operand &operand, Value tile) {
   Operation *loop = operand.invariantLoop;
   InvariantOperand *found = llvm::find_if(invariants, [&](const InvariantOperand &each) {
@@ -378,6 +420,9 @@ LogicalResult DotLowering::lower(tt::DotOp dot) {
       invariantBytes += each.getBytes();
   Value wholeA = stageInvariant(a, a.tileType(all.batch, all.k));
   Value wholeB = stageInvariant(b, b.tileType(all.batch, all.k));
+  for (auto [operand, whole] : {std::pair(&a, wholeA), std::pair(&b, wholeB)})
+    if (!whole)
+      keepInRegisters(*operand, *layout);
   auto choosePart = [&] {
     Parts part = all;
     auto fits = [&] {

@@ -140,7 +140,8 @@ def TTMLowerDot : Pass<"ttm-lower-dot", "::mlir::ModuleOp"> {
     Operands are staged in threadgroup memory, each in the direction in which its threads hold neighbours, unless they
     are where a product takes them from registers. What does not fit is staged in slices of K, and a batch in parts before
     that. Operands that do not change in a loop are staged before it, while they take half the memory, or all of them if all
-    operands fit at once; loops that follow each other share such a tile, as do two dots of one loop. Those that are there before another dot of the block are staged with its own, behind one barrier, if
+    operands fit at once; loops that follow each other share such a tile, as do two dots of one loop. What memory has no room for
+    stays in registers over the loop, in the layout of its fragments, if these are no more than it has anyhow. Those that are there before another dot of the block are staged with its own, behind one barrier, if
     a core holds enough threads then. What two dots of a block take, or one of them the transpose of, is staged once, if it
     can stay. int8 is staged as float16 and
     its exact sums go to int32; sums of float16 accumulators are float32 within the dot. Operands of tensor operations are brought into the
