@@ -88,7 +88,7 @@ def test_tables_are_what_the_command_counts(name: str, kind: str, config: Any) -
     )
 
 
-@pytest.mark.parametrize("kind", ["activation_kernel float16", "vector_along_rows_kernel float32 even"])  # fmt: skip
+@pytest.mark.parametrize("kind", ["activation_kernel float16", "vector_along_rows_kernel float32 even 128"])  # fmt: skip
 def test_coefficients_are_what_the_command_counts(kind: str) -> None:
     """Of what a program does in its tile and 4 steps, within a tenth."""
     table = {entry.config: entry for entry in FAMILIES["groups"].table[kind]}

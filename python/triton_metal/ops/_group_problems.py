@@ -72,21 +72,42 @@ def _vectors(transposed: bool, *sizes: tuple[int, int]) -> Calls:
     return calls
 
 
-def _few_rows(mode: str, bits: int, transposed: bool) -> Calls:
+#: Numbers of K for which a product of a few rows takes blocks of so many, whole ones and cut ones.
+_OF_BLOCK = {
+    512: ((512, 1024, 2048), (480, 992, 1504)),
+    256: ((256, 768, 1280), (224, 736, 1248)),
+    128: ((128, 384, 640), ()),
+    64: ((64, 320, 576), (32, 96, 160)),
+}
+#: Where a block of 256 is the largest.
+_OF_BYTES = {**_OF_BLOCK, 256: ((256, 512, 1024), (224, 480, 992))}
+
+
+def _few_rows(mode: str, bits: int, sizes: tuple[int, ...]) -> Calls:
     def calls(dtype: str) -> Iterator[Callable[[], Any]]:
-        group = 64 if mode == "affine" else 32
-        for k in (256, 512, 1024):
-            rows, columns = (64, k) if transposed else (k, 64)
-            w = np.zeros((rows, columns * bits // 32), np.uint32)
-            scales = zeros(dtype if mode == "affine" else "uint8", rows, columns // group)
+        group = 32
+        for k in sizes:
+            w = np.zeros((64, k * bits // 32), np.uint32)
+            scales = zeros(dtype if mode == "affine" else "uint8", 64, k // group)
             biases = scales if mode == "affine" else None
-            how = {"transpose": transposed, "bits": bits, "group_size": group, "mode": mode}
+            how = {"transpose": True, "bits": bits, "group_size": group, "mode": mode}
             x = zeros(dtype, 1, k)
             yield lambda x=x, w=w, s=scales, b=biases, how=how: quantized.quantized_matmul(
                 x, w, s, b, **how
             )
 
     return calls
+
+
+def _of_words(kernel: str, mode: str, bits: int, least: int) -> dict[str, Calls]:
+    """By the numbers of K in a block."""
+    made = {}
+    for block, (whole, cut) in (_OF_BLOCK if bits == 4 else _OF_BYTES).items():
+        if block <= least * 16:
+            made[f"{kernel} {mode}{bits} {block}"] = _few_rows(mode, bits, whole)
+            if cut:
+                made[f"{kernel} {mode}{bits} {block} cut"] = _few_rows(mode, bits, cut)
+    return made
 
 
 def _merges(keys: str) -> Calls:
@@ -412,14 +433,28 @@ PROBLEMS: Mapping[str, Calls] = {
     },
     "take_kernel False even": _rows(_take, 16, 48, 128, 512, 1024),
     "take_kernel False ragged": _rows(_take, 6, 25, 101, 301, 1001),
-    "vector_along_rows_kernel even": _vectors(True, (64, 64), (64, 256), (64, 512), (64, 1024)),
-    "vector_along_rows_kernel ragged": _vectors(True, (64, 63), (64, 255), (64, 511), (64, 1023)),
-    "vector_along_columns_kernel even": _vectors(False, (512, 256), (512, 1024), (4096, 256)),
-    "vector_along_columns_kernel ragged": _vectors(False, (511, 256), (511, 1024), (4095, 256)),
-    "word_vector_kernel affine4": _few_rows("affine", 4, True),
-    "word_vector_kernel mxfp44": _few_rows("mxfp4", 4, True),
-    "byte_vector_kernel affine8": _few_rows("affine", 8, True),
-    "byte_vector_kernel mxfp88": _few_rows("mxfp8", 8, True),
+    **{
+        f"vector_along_rows_kernel {form} {block}": _vectors(True, *((64, k) for k in sizes))
+        for form, block, sizes in (
+            ("even", 16, (16, 32, 48)),
+            ("even", 32, (56, 64)),
+            ("even", 64, (80, 128, 256)),
+            ("even", 128, (384, 640, 896)),
+            ("even", 256, (512, 1024, 2048)),
+            ("ragged", 16, (15, 31, 47)),
+            ("ragged", 32, (53, 63)),
+            ("ragged", 64, (79, 127, 255)),
+            ("ragged", 128, (383, 511, 1023)),
+        )
+    },
+    "vector_along_columns_kernel even 16": _vectors(False, (512, 256), (512, 1024), (1024, 256)),
+    "vector_along_columns_kernel ragged 16": _vectors(False, (511, 256), (511, 1024), (1023, 256)),
+    "vector_along_columns_kernel even 128": _vectors(False, (2048, 64), (2048, 512), (4096, 256)),
+    "vector_along_columns_kernel ragged 128": _vectors(False, (2049, 64), (2051, 512), (4095, 256)),
+    **_of_words("word_vector_kernel", "affine", 4, 32),
+    **_of_words("word_vector_kernel", "mxfp4", 4, 32),
+    **_of_words("byte_vector_kernel", "affine", 8, 16),
+    **_of_words("byte_vector_kernel", "mxfp8", 8, 16),
     "convolution_kernel tile8": _convolutions((8,)),
     "convolution_kernel tile16": _convolutions((16, 48)),
     "convolution_kernel tile32": _convolutions((32, 64)),

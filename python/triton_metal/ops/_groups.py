@@ -152,23 +152,31 @@ def _taken(arguments: Arguments, grid: Sequence[int]) -> Seen:
     return Seen(f"{name_of(x)} {arguments['ALONG']} {form}", tile, 1, read)
 
 
-def _vector(arguments: Arguments, grid: Sequence[int]) -> Seen:
-    """A product with a vector. Rows of the matrix (columns, where it lies along these) begin anywhere, or at 16 bytes."""
-    matrix = arguments["m_ptr"]
-    dtype = name_of(matrix)
-    far = max(arguments["stride_r"], arguments["stride_k"])
-    form = "even" if far * item_size(dtype) % 16 == 0 else "ragged"
-    steps = -(-arguments["K"] // arguments["BLOCK_K"])
-    tile = arguments["BLOCK_R"] * arguments["BLOCK_K"]
-    return Seen(f"{dtype} {form}", tile, steps, bytes_of(matrix))
+def _vector(block: str) -> Reader:
+    """A product with a vector, of so many rows or numbers of K in a program.
+
+    Rows of the matrix (columns, where it lies along these) begin anywhere, or at 16 bytes.
+    """
+
+    def read(arguments: Arguments, grid: Sequence[int]) -> Seen:
+        matrix = arguments["m_ptr"]
+        dtype = name_of(matrix)
+        far = max(arguments["stride_r"], arguments["stride_k"])
+        form = "even" if far * item_size(dtype) % 16 == 0 else "ragged"
+        steps = -(-arguments["K"] // arguments["BLOCK_K"])
+        tile = arguments["BLOCK_R"] * arguments["BLOCK_K"]
+        return Seen(f"{dtype} {form} {arguments[block]}", tile, steps, bytes_of(matrix))
+
+    return read
 
 
 def _quantized(arguments: Arguments, grid: Sequence[int]) -> Seen:
-    """A few rows times a quantised matrix."""
-    x, w = arguments["x_ptr"], arguments["w_ptr"]
-    tile = arguments["BLOCK_N"] * arguments["BLOCK_K"]
-    steps = -(-arguments["K"] // arguments["BLOCK_K"])
-    return Seen(f"{name_of(x)} {arguments['MODE']}{arguments['BITS']}", tile, steps, bytes_of(w))
+    """A few rows times a quantised matrix, so many numbers of K at once, of which some may not be there."""
+    x, w, block = arguments["x_ptr"], arguments["w_ptr"], arguments["BLOCK_K"]
+    steps = -(-arguments["K"] // block)
+    cut = "" if arguments["EVEN"] else " cut"
+    kind = f"{name_of(x)} {arguments['MODE']}{arguments['BITS']} {block}{cut}"
+    return Seen(kind, arguments["BLOCK_N"] * block, steps, bytes_of(w))
 
 
 def _convolved(arguments: Arguments, grid: Sequence[int]) -> Seen:
@@ -254,6 +262,28 @@ _SORTS = tuple(
     for dtype in DTYPES
     if not (form and dtype == "float32" and block == SORTED[-1])
 )
+#: Numbers of K of a program: 16 bytes for each lane, or fewer of short rows. What is read four by four is shorter.
+_VECTORS = (
+    *with_values(
+        *(f"{form} {block}" for form in ("even", "ragged") for block in (16, 32, 64, 128))
+    ),
+    *(f"{half} even 256" for half in DTYPES[1:]),
+)
+
+
+def _of_words(*modes: str, blocks: tuple[int, ...]) -> tuple[str, ...]:
+    """So many numbers of K at once. The last ones are not there only of blocks that are cut by less than a fourth, and of the least."""
+    every = (f"{mode} {block}" for mode in modes for block in blocks)
+    return with_values(
+        *(
+            f"{kind}{cut}"
+            for kind in every
+            for cut in ("", " cut")
+            if not (cut and kind.endswith(" 128"))
+        )
+    )
+
+
 _SCANS = (*(f"one{form}" for form in _ROWS), "walk", "totals")
 #: The kernels with a table: how their launches are read, and which kinds the table has.
 KERNELS: Mapping[str, tuple[Reader, tuple[str, ...]]] = {
@@ -298,10 +328,13 @@ KERNELS: Mapping[str, tuple[Reader, tuple[str, ...]]] = {
     "sort_kernel": (_sorted, _SORTS),
     "merge_kernel": (_merged, ("uint16", "uint32")),
     "take_kernel": (_taken, with_values("False even", "False ragged")),
-    "vector_along_rows_kernel": (_vector, with_values("even", "ragged")),
-    "vector_along_columns_kernel": (_vector, with_values("even", "ragged")),
-    "word_vector_kernel": (_quantized, with_values("affine4", "mxfp44")),
-    "byte_vector_kernel": (_quantized, with_values("affine8", "mxfp88")),
+    "vector_along_rows_kernel": (_vector("BLOCK_K"), _VECTORS),
+    "vector_along_columns_kernel": (
+        _vector("BLOCK_R"),
+        (*with_values("even 16", "ragged 16"), "float32 even 128", "float32 ragged 128"),
+    ),
+    "word_vector_kernel": (_quantized, _of_words("affine4", "mxfp44", blocks=(512, 256, 128, 64))),
+    "byte_vector_kernel": (_quantized, _of_words("affine8", "mxfp88", blocks=(256, 128, 64))),
     "convolution_kernel": (
         _convolved,
         (
