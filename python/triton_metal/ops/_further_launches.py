@@ -69,6 +69,25 @@ def _embedding_gradient(arguments: Arguments, grid: Sequence[int]) -> Seen:
     return Seen(form_of(name_of(dy), arguments["width"]), tile, steps, bytes_of(dy), count.bit_length())  # fmt: skip
 
 
+def _sums_at_indices(arguments: Arguments, grid: Sequence[int]) -> Seen:
+    """Rows side by side, of which each power of two is a kind; the updates of a place are steps."""
+    updates, count = arguments["updates_ptr"], arguments["count"]
+    steps = max(1, -(-count // max(1, arguments["length"])))
+    rows = arguments["ROWS"]
+    kind = f"{name_of(updates)} {rows.bit_length() - 1}"
+    if rows <= MOST_WIDE_ROWS:
+        kind = form_of(kind, arguments["inner"])
+    return Seen(kind, rows * arguments["BLOCK"], steps, bytes_of(updates))
+
+
+def _losses(arguments: Arguments, grid: Sequence[int]) -> Seen:
+    """Each row reads one logit, and three numbers."""
+    x, rows = arguments["logits_ptr"], arguments["n_rows"]
+    there = -(-rows // math.prod(grid))
+    form = "each" if arguments["EACH"] else "sum"
+    return Seen(f"{name_of(x)} {form}", arguments["BLOCK"], 1, 16 * rows, there)
+
+
 def _column_scan(arguments: Arguments, grid: Sequence[int]) -> Seen:
     """Lanes go along columns number by number."""
     x = arguments["x_ptr"]
@@ -148,6 +167,8 @@ def _gradient_of_attention(arguments: Arguments, grid: Sequence[int]) -> Seen:
     return Seen(wide, tile, max(1, steps), read)
 
 
+#: So many rows side by side still have a thread's neighbours.
+MOST_WIDE_ROWS = 16
 #: The kinds of reductions that have gradients.
 GRADIENTS = ("sum", "mean", "logsumexp", "extreme", "norm", "var", "std", "prod")
 #: The kernels, how their launches are read, and which kinds the table has.
@@ -170,6 +191,11 @@ FURTHER: Mapping[str, tuple[Reader, tuple[str, ...]]] = {
     ),
     "embedding_kernel": (_embedded, both_forms(*DTYPES)),
     "embedding_backward_kernel": (_embedding_gradient, both_forms(*DTYPES)),
+    "sums_at_indices_kernel": (
+        _sums_at_indices,
+        (*with_values(*range(8)), *with_values(*(f"{bit} ragged" for bit in range(5)))),
+    ),
+    "losses_kernel": (_losses, with_values("sum", "each")),
     "column_scan_kernel": (_column_scan, with_values("walk", "totals")),
     "adamw_kernel": (_optimised(("m", "v")), with_values("first", "later")),
     "sgd_kernel": (_optimised(("m",)), with_values("first", "later")),

@@ -11,6 +11,7 @@ from . import (
     activations,
     attentions,
     convolutions,
+    cross_entropies,
     dropouts,
     embeddings,
     histograms,
@@ -25,7 +26,7 @@ from . import (
     sorts,
 )
 from ._convolving import FILTER_GRADIENT
-from ._further_launches import GRADIENTS
+from ._further_launches import GRADIENTS, MOST_WIDE_ROWS
 from ._launches import BY_SIDES
 from ._problems import Calls, zeros
 from ._reducing import _REDUCTION_GRADIENT
@@ -93,6 +94,42 @@ def _embedding_gradient(dtype: str, count: int, n: int, width: int) -> Callable[
 def _embedding_gradients(*widths: int) -> Calls:
     sizes = ((16, 64), (512, 64), (2048, 64), (512, 512))
     return _each(_embedding_gradient, *((*size, width) for size in sizes for width in widths))
+
+
+def _added_at(dtype: str, count: int, n: int, width: int) -> Callable[[], Any]:
+    x, updates = zeros(dtype, n, width), zeros(dtype, count, width)
+    i = np.arange(count, dtype=np.int32) % n
+    return lambda: indexing.index_add(x, i, updates)
+
+
+def _sums_at_indices() -> dict[str, Calls]:
+    """Of rows of each power of two up to 128 side by side.
+
+    Indices and rows are so few that one program sorts them, and one finds where they begin: programs that are not counted do not
+    run, and leave undefined what they are to find.
+    """
+
+    def calls(*widths: int) -> Calls:
+        counts = ((16, 127), (127, 127), (254, 127))
+        return _each(_added_at, *((*each, width) for width in widths for each in counts))
+
+    made = {}
+    for bit in range(8):
+        block = 128 >> bit
+        whole, ragged = (256, 192, 128) if bit == 0 else (block,), (block - 1, block * 3 // 4 - 1)
+        made[f"sums_at_indices_kernel {bit}"] = calls(*whole)
+        if 1 << bit <= MOST_WIDE_ROWS:
+            more = (150, 251) if bit == 0 else ()
+            made[f"sums_at_indices_kernel {bit} ragged"] = calls(*ragged, *more)
+    return made
+
+
+def _losses(reduction: str) -> Calls:
+    def make(dtype: str, rows: int) -> Callable[[], Any]:
+        x, labels = zeros(dtype, rows, 64), np.arange(rows, dtype=np.int32) % 64
+        return lambda: cross_entropies.cross_entropy(x, labels, reduction=reduction)
+
+    return _each(make, 256, 100, 512)
 
 
 def _plain_indices(dtype: str) -> Calls:
@@ -297,6 +334,9 @@ FURTHER: Mapping[str, Calls] = {
     "embedding_kernel ragged": _each(_embedding, 14, 31, 70, 131, 501, 1001, 1501),
     "embedding_backward_kernel": _embedding_gradients(16, 32, 64, 128, 256),
     "embedding_backward_kernel ragged": _embedding_gradients(15, 31, 61, 122, 250),
+    **_sums_at_indices(),
+    "losses_kernel sum": _losses("mean"),
+    "losses_kernel each": _losses("none"),
     "column_scan_kernel walk": _each(_columns, (64, 256), (256, 256), (250, 1001)),
     "column_scan_kernel totals": _each(_columns, (512, 64), (2048, 64), (2048, 100)),
     "adamw_kernel first": _adamw(False),

@@ -133,7 +133,7 @@ def _sorted(arguments: Arguments, grid: Sequence[int]) -> Seen:
     some = arguments["KEPT"] < block
     # Places make keys twice as wide. Indices that are sorted are no kinds of their own.
     form = "some " if some else "placed " if arguments["PLACED"] else ""
-    dtype = "float32" if name_of(x) == "int32" else name_of(x)
+    dtype = {"int32": "float32", "int16": "float16"}.get(name_of(x), name_of(x))
     kind = f"{dtype} {form}{max(block, SORTED[0])}"
     return Seen(kind, block * arguments["ROWS"], stages + (kept + 1) * some, bytes_of(x))
 
