@@ -120,12 +120,13 @@ def _merges(keys: str) -> Calls:
     return calls
 
 
-def _convolutions(inputs: tuple[int, ...]) -> Calls:
+def _convolutions(inputs: tuple[int, ...], groups: int = 1) -> Calls:
     def calls(dtype: str) -> Iterator[Callable[[], Any]]:
         for outputs, side in ((outputs, side) for outputs in (16, 32, 64) for side in (10, 24)):
             for n, taps in ((n, taps) for n in inputs for taps in (1, 3)):
-                x, w = zeros(dtype, 1, side, side, n), zeros(dtype, outputs, taps, taps, n)
-                yield lambda x=x, w=w: convolutions.conv2d(x, w)
+                x = zeros(dtype, 1, side, side, groups * n)
+                w = zeros(dtype, groups * outputs, taps, taps, n)
+                yield lambda x=x, w=w: convolutions.conv2d(x, w, groups=groups)
 
     return calls
 
@@ -459,6 +460,9 @@ PROBLEMS: Mapping[str, Calls] = {
     "convolution_kernel tile16": _convolutions((16, 48)),
     "convolution_kernel tile32": _convolutions((32, 64)),
     "convolution_kernel flat": _convolutions((3,)),
+    "convolution_kernel tile8 grouped": _convolutions((8,), 2),
+    "convolution_kernel tile16 grouped": _convolutions((16, 48), 2),
+    "convolution_kernel tile32 grouped": _convolutions((32, 64), 2),
     "filter_gradient_kernel tile": _filter_gradients((16, 32, 64)),
     "filter_gradient_kernel flat": _filter_gradients((3,)),
     "attention_kernel 32": _attention(32),

@@ -193,7 +193,10 @@ def _convolved(arguments: Arguments, grid: Sequence[int]) -> Seen:
     kind = f"{name_of(x)} {form}{deep}"
     if form == "narrow":
         return Seen(form_of(kind, inputs * arguments["GROUPS"]), tile, steps, read)
-    return Seen(f"{kind} transposed" if back else kind, tile, steps, read)
+    # Places of a group are sums of more terms.
+    grouped = form == "tile" and arguments["GROUPS"] > 1
+    side = " transposed" if back else " grouped" if grouped else ""
+    return Seen(kind + side, tile, steps, read)
 
 
 def _filter_gradient(arguments: Arguments, grid: Sequence[int]) -> Seen:
@@ -262,6 +265,8 @@ _SORTS = tuple(
     for dtype in DTYPES
     if not (form and dtype == "float32" and block == SORTED[-1])
 )
+#: Convolutions that are no plain ones.
+_SIDES = (" transposed", " grouped")
 #: Numbers of K of a program: 16 bytes for each lane, or fewer of short rows. What is read four by four is shorter.
 _VECTORS = (
     *with_values(
@@ -339,8 +344,11 @@ KERNELS: Mapping[str, tuple[Reader, tuple[str, ...]]] = {
         _convolved,
         (
             *with_values("tile8", "tile16", "flat", "narrow", "narrow ragged"),
-            *with_values("tile8 transposed", "tile16 transposed", "flat transposed"),
-            *(f"{half} tile32{back}" for half in DTYPES[1:] for back in ("", " transposed")),
+            *with_values(
+                *(f"{form}{side}" for form in ("tile8", "tile16") for side in _SIDES),
+                "flat transposed",
+            ),
+            *(f"{half} tile32{side}" for half in DTYPES[1:] for side in ("", *_SIDES)),
         ),
     ),
     "filter_gradient_kernel": (
