@@ -141,7 +141,8 @@ GPU. A row stands only if both sides' results are NumPy's in float64 within the 
   the whole SIMD-group as one each.
 - *float* and *integer* are lanes' operations after common ones have been removed, without those by which the host computes elementary
   functions: a GPU has instructions for these. Conversions between half and float, negations and magnitudes that arithmetic does by itself are none ([host-device.md](host-device.md)). *integer* has the arithmetic of addresses, alike for
-  moved pointers, `[]` and offsets that a text adds up: an access adds a constant or one (shifted) number to a pointer by itself.
+  moved pointers, `[]` and offsets that a text adds up: an access adds a constant or one (shifted) number to a pointer by itself. On tensor operations both have what the host does for a product
+  itself, too, which is one instruction on a GPU: some 90 integers and 20 floats a lane, most of what stands there, alike on both sides.
 - *registers* is an estimate of the 32-bit registers of a thread ([host-device.md](host-device.md#registers)), and *tg memory* the
   threadgroup memory of one threadgroup: both decide how many threads a GPU core holds.
 - *functions* are calls of elementary functions (exp, log, sin, …). *private bytes* are of arrays that did not become registers.
@@ -159,7 +160,8 @@ and its place; longer rows are merged block by block. Rows whose results are pla
 What MLX composes of several kernels stands with all of them: log-softmax, variance, deviation, length, cross entropy. Its `nn.silu` and `nn.gelu` are one kernel that `mx.compile` makes: ours for
 `tests/python/mlx_kernels` has the same functors of MLX's. There a division is one *float*, where ours is one of *functions*. Variance of long rows reads them once, MLX seven times. Sines and cosines
 are polynomials in our text ([arithmetic.md](arithmetic.md)) and count as *float*, where MLX's are *functions*: those of an angle are 14 operations together, for all heads that a program turns. Rope of four heads counts up to 1.03, and heads of 80 and 96
-more if the positions are odd in number, as threads then compute pairs that are not there. `take` asks whether an index is in the array, which MLX does not. Sums at indices sort the indices, so that the result is the same each time; MLX adds by atomic operations.
+more if the positions are odd in number, as threads then compute pairs that are not there. `take` asks whether an index is in the array, which MLX does not. Sums at indices sort the indices, so that the result is the same each time; MLX adds by atomic
+operations, which are counted as bytes alone.
 
 Of small and ragged matrix products, the model of a core that chooses tiles ([threads.md](threads.md)) prefers twice as many SIMD-groups as MLX's, or more, since it finds their waits shorter. Each of them reads
 fragments of its own (*tg read*, and *float* of bfloats, which are converted), and computes addresses and bounds of its own (*integer*).

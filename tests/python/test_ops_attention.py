@@ -41,6 +41,8 @@ CASES: list[tuple[tuple[int, ...], dict[str, Any]]] = [
     ((1, 3, 1, 18, 40, 5), {}),
     ((1, 8, 2, 1, 300, 64), {}),
     ((2, 4, 2, 5, 300, 80), {"causal": True, "window": 100, "lengths": [300, 3]}),
+    # Three neighbours of a thread.
+    ((2, 4, 2, 3, 130, 96), {"causal": True}),
     ((1, 2, 1, 9, 1, 24), {"scale": -0.7}),
     ((1, 2, 1, 20, 20, 16), {"scale": 0.0, "causal": True}),
     ((1, 2, 1, 20, 20, 16), {"scale": -2}),
@@ -110,7 +112,12 @@ def test_gradients_on_every_route(sizes: tuple[int, ...], options: dict[str, Any
 @pytest.mark.parametrize("dtype", FLOATS)
 @pytest.mark.parametrize("framework", FRAMEWORKS)
 @pytest.mark.parametrize(
-    ("sizes", "options"), [((2, 4, 2, 33, 40, 64), {"causal": True}), ((1, 4, 2, 2, 70, 48), {})]
+    ("sizes", "options"),
+    [
+        ((2, 4, 2, 33, 40, 64), {"causal": True}),
+        ((1, 4, 2, 2, 70, 48), {}),
+        ((1, 4, 2, 1, 70, 96), {}),
+    ],
 )
 def test_dtypes_and_frameworks(
     sizes: tuple[int, ...], options: dict[str, Any], framework: str, dtype: str

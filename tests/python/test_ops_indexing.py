@@ -113,6 +113,20 @@ def test_the_largest_indices_of_64_bits_are_out_of_range() -> None:
     assert ops.take(x, indices).tolist() == [0, 1, 0]
 
 
+@pytest.mark.parametrize("length", [(1 << 15) - 1, 1 << 15])
+def test_sums_at_indices_that_just_fit_16_bits(length: int) -> None:
+    rng = np.random.default_rng(5)
+    ends = np.array([length - 1, -length, length, -length - 1, 0, -1])
+    at = np.concatenate([ends, rng.integers(-length, length, 300)])
+    updates = rng.integers(-9, 9, (len(at), 3)).astype(np.float32)
+    x = rng.integers(-9, 9, (length, 3)).astype(np.float32)
+    inside = (at >= -length) & (at < length)
+    expected = added(x, at[inside], updates[inside], 0, False)
+    np.testing.assert_array_equal(ops.index_add(x, at, updates), expected)
+    rows = ops.scatter_add(x.T.copy(), np.tile(at, (3, 1)), updates.T.copy())
+    np.testing.assert_array_equal(rows, expected.T)
+
+
 def test_the_order_of_additions_is_fixed() -> None:
     rng = np.random.default_rng(4)
     at, updates = rng.integers(0, 7, 3000), rng.standard_normal(3000).astype(np.float32)
