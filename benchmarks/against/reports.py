@@ -141,8 +141,8 @@ GPU. A row stands only if both sides' results are NumPy's in float64 within the 
   the whole SIMD-group as one each.
 - *float* and *integer* are lanes' operations after common ones have been removed, without those by which the host computes elementary
   functions: a GPU has instructions for these. Conversions between half and float, negations and magnitudes that arithmetic does by itself are none ([host-device.md](host-device.md)). *integer* has the arithmetic of addresses, alike for
-  moved pointers, `[]` and offsets that a text adds up: an access adds a constant or one (shifted) number to a pointer by itself. On tensor operations both have what the host does for a product
-  itself, too, which is one instruction on a GPU: some 90 integers and 20 floats a lane, most of what stands there, alike on both sides.
+  moved pointers, `[]` and offsets that a text adds up: an access adds a constant or one (shifted) number to a pointer by itself. What the host does for a product
+  of tensor operations, which is one instruction on a GPU, is in neither.
 - *registers* is an estimate of the 32-bit registers of a thread ([host-device.md](host-device.md#registers)), and *tg memory* the
   threadgroup memory of one threadgroup: both decide how many threads a GPU core holds.
 - *functions* are calls of elementary functions (exp, log, sin, …). *private bytes* are of arrays that did not become registers.
@@ -163,12 +163,13 @@ are polynomials in our text ([arithmetic.md](arithmetic.md)) and count as *float
 more if the positions are odd in number, as threads then compute pairs that are not there. `take` asks whether an index is in the array, which MLX does not. Sums at indices sort the indices, so that the result is the same each time; MLX adds by atomic
 operations, which are counted as bytes alone.
 
+Ragged products on tensor operations have up to a fifth more *float*, which there is the conversion of results alone: compilers make it before the branch that leaves out rows.
+
 Of small and ragged matrix products, the model of a core that chooses tiles ([threads.md](threads.md)) prefers twice as many SIMD-groups as MLX's, or more, since it finds their waits shorter. Each of them reads
 fragments of its own (*tg read*, and *float* of bfloats, which are converted), and computes addresses and bounds of its own (*integer*).
 
 The rows here are a choice. `benchmarks/against_mlx.py --drawn 288 --seed 13` draws shapes, types and options of the same families at random (`benchmarks/against/drawn.py`): on 2026-11-29, 24 of the 288 rows counted more than MLX's in something, most of them for the reasons above
-(rope of four heads, elementwise functions of few numbers, sums of bfloats); by more than a tenth otherwise only a scan of few columns, which reads parts of them twice. In another seed 22 rows did, with the integers of `attention_decode` with heads of 96
-and those of small batched products.
+@@DRAWN@@
 
 """
 

@@ -130,6 +130,11 @@ ArrayRef<Builtin> SimdEmitter::threadFunctions() {
       TM_MATH_MARK("fast", MathFast),
       TM_MATH_MARK("precise", MathPrecise),
       TM_MATH_MARK("default", MathDefault),
+      // Products are counted where they are computed.
+      {.name = "__tm_math_product",
+       .effect = Effect::Counts,
+       .emit = [](SimdEmitter &, CallInst &) {},
+       .isInternal = true},
       {.name = anyName,
        .spread = Spread::Elementwise,
        .emit = [](SimdEmitter &e, CallInst &call) { e.emitAny(call, false); },

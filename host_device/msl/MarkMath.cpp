@@ -19,11 +19,14 @@ static bool isElementary(StringRef name) {
   return names.contains(name);
 }
 
-/// "fast", "precise" or "default" for an elementary function of numbers, and otherwise nothing.
-/// Those of vectors call it for each component.
+/// "fast", "precise" or "default" for an elementary function of numbers, "product" for one of
+/// tensor operations on what threads hold, and otherwise nothing. Functions of vectors call that of
+/// numbers for each component.
 static StringRef kindOf(const Function &function) {
   std::string full = demangle(function.getName());
   StringRef name = full;
+  if (name.contains("::__multiply_registers<"))
+    return "product";
   if (name.contains("vec<"))
     return {};
   // A template's name follows its result: "T metal::exp<float>(float)".

@@ -85,3 +85,23 @@ def test_no_count_is_above_mlx(t: str, form: str, size: tuple[int, int, int]) ->
         if ours.counters.get(name, 0) > theirs.get(name, 0)
     }
     assert not above
+
+
+@needs_counters
+@pytest.mark.own_target
+def test_what_the_host_does_for_a_product_is_counted_apart() -> None:
+    m = n = k = 128
+    a, b, *_ = of_mlx.operands(m, n, k, "float16", "nn")
+    a, b = (np.asarray(x).view(np.float16) for x in (a, b))
+    with host_target(APPLE10), counting() as own:
+        matmul(a, b, tile=(64, 64, 32), num_warps=4)
+    counted = own.counters
+    kinds = ("optimized_f32_add", "optimized_f32_mul", "optimized_f32_fma", "optimized_f32_other")
+    floats = sum(counted[kind] for kind in kinds) - counted["optimized_function_float"]
+    integers = counted["optimized_int_add"] + counted["optimized_int_other"]
+    # An instruction has 16 products of 8x8x8, and at least as many numbers of a lane to convert.
+    products = counted["simdgroup_matrix_multiplies"] * 32
+    assert counted["optimized_function_float"] >= products
+    # The text converts each number of the result once, and its addresses are few.
+    assert floats <= m * n
+    assert integers - counted["optimized_function_int"] < products
