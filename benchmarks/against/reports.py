@@ -168,8 +168,9 @@ Ragged products on tensor operations have up to a fifth more *float*, which ther
 Of small and ragged matrix products, the model of a core that chooses tiles ([threads.md](threads.md)) prefers twice as many SIMD-groups as MLX's, or more, since it finds their waits shorter. Each of them reads
 fragments of its own (*tg read*, and *float* of bfloats, which are converted), and computes addresses and bounds of its own (*integer*).
 
-The rows here are a choice. `benchmarks/against_mlx.py --drawn 288 --seed 13` draws shapes, types and options of the same families at random (`benchmarks/against/drawn.py`): on 2026-11-29, 24 of the 288 rows counted more than MLX's in something, most of them for the reasons above
-@@DRAWN@@
+The rows here are a choice. `benchmarks/against_mlx.py --drawn 288 --seed 15` draws shapes, types and options of the same families at random (`benchmarks/against/drawn.py`): on 2026-11-30, 23 of the 288 rows counted more than MLX's in something, most of them for the reasons above
+(sums of bfloats, rope of four heads, ragged products on tensor operations, elementwise functions of few numbers); by more than a tenth otherwise only a scan of few columns, which reads parts of them twice, and the barriers of a small batched
+product.
 
 """
 
