@@ -237,14 +237,13 @@ LogicalResult TypeExplicator::convertMath(Operation *op) {
   SmallVector<Value> arguments;
   for (Value operand : op->getOperands())
     arguments.push_back(toType(computed, through ? getFloat(operand) : getNumber(operand)));
-  if (isBFloat(type) && exact == "fma")
-    return replace(op, toType(type, callByComponent("fma_to_odd", computed, builder.getF32Type(),
-                                                    arguments, false)));
   // fast::tanh is NaN for large numbers (docs/apple-quirks.md, row 15).
   bool approximate = isApproximate(op) && !isa<math::TanhOp>(op);
-  StringRef approximation = getOwnApproximation(name, op->hasAttr(kBesideAttr));
-  if (approximate && !approximation.empty())
-    return replace(op, toType(type, callByComponent(approximation, computed, builder.getF32Type(),
+  StringRef ofNumbers = isBFloat(type) && exact == "fma" ? "fma_to_odd"
+                        : approximate ? getOwnApproximation(name, op->hasAttr(kBesideAttr))
+                                      : StringRef();
+  if (!ofNumbers.empty())
+    return replace(op, toType(type, callByComponent(ofNumbers, computed, builder.getF32Type(),
                                                     arguments, false)));
   std::string function = !own.empty()    ? own.str()
                          : exact.empty() ? ((approximate ? "fast::" : "precise::") + rounded).str()

@@ -138,8 +138,8 @@ template <int bits, typename T> __attribute__((always_inline)) T round_to_odd(T 
 }
 )";
 
-// Two sums give the exact rest of a sum. A sum of 24 bits to odd, rounded to the 8 bits of a
-// bfloat, is rounded once.
+// The product of bfloats is exact, and so is the rest of the sum. A product beyond the largest
+// float may still have a sum that is below it.
 static const char fmaToOddText[] = R"(
 // a * b + c of bfloats: what is cut off leaves the last bit set, so that a second rounding sees it.
 inline float fma_to_odd(float a, float b, float c) {

@@ -72,15 +72,20 @@ def _vectors(transposed: bool, *sizes: tuple[int, int]) -> Calls:
     return calls
 
 
-#: Numbers of K for which a product of a few rows takes blocks of so many, whole ones and cut ones.
-_OF_BLOCK = {
-    512: ((512, 1024, 2048), (480, 992, 1504)),
-    256: ((256, 768, 1280), (224, 736, 1248)),
-    128: ((128, 384, 640), ()),
-    64: ((64, 320, 576), (32, 96, 160)),
+#: By the bits of a code and the numbers of K in a block: numbers of K for which products of a few rows take it, whole and cut.
+_BLOCKS_OF_WORDS = {
+    4: {
+        512: ((512, 1024, 2048), (480, 992, 1504)),
+        256: ((256, 768, 1280), (224, 736, 1248)),
+        128: ((128, 384, 640), ()),
+        64: ((64, 320, 576), (32, 96, 160)),
+    },
+    8: {
+        256: ((256, 512, 1024), (224, 480, 992)),
+        128: ((128, 384, 640), ()),
+        64: ((64, 320, 576), (32, 96, 160)),
+    },
 }
-#: Where a block of 256 is the largest.
-_OF_BYTES = {**_OF_BLOCK, 256: ((256, 512, 1024), (224, 480, 992))}
 
 
 def _few_rows(mode: str, bits: int, sizes: tuple[int, ...]) -> Calls:
@@ -99,14 +104,13 @@ def _few_rows(mode: str, bits: int, sizes: tuple[int, ...]) -> Calls:
     return calls
 
 
-def _of_words(kernel: str, mode: str, bits: int, least: int) -> dict[str, Calls]:
-    """By the numbers of K in a block."""
+def _rows_of_words(kernel: str, mode: str, bits: int) -> dict[str, Calls]:
     made = {}
-    for block, (whole, cut) in (_OF_BLOCK if bits == 4 else _OF_BYTES).items():
-        if block <= least * 16:
-            made[f"{kernel} {mode}{bits} {block}"] = _few_rows(mode, bits, whole)
-            if cut:
-                made[f"{kernel} {mode}{bits} {block} cut"] = _few_rows(mode, bits, cut)
+    for block, (whole, cut) in _BLOCKS_OF_WORDS[bits].items():
+        kind = f"{kernel} {mode}{bits} {block}"
+        made[kind] = _few_rows(mode, bits, whole)
+        if cut:
+            made[f"{kind} cut"] = _few_rows(mode, bits, cut)
     return made
 
 
@@ -452,10 +456,10 @@ PROBLEMS: Mapping[str, Calls] = {
     "vector_along_columns_kernel ragged 16": _vectors(False, (511, 256), (511, 1024), (1023, 256)),
     "vector_along_columns_kernel even 128": _vectors(False, (2048, 64), (2048, 512), (4096, 256)),
     "vector_along_columns_kernel ragged 128": _vectors(False, (2049, 64), (2051, 512), (4095, 256)),
-    **_of_words("word_vector_kernel", "affine", 4, 32),
-    **_of_words("word_vector_kernel", "mxfp4", 4, 32),
-    **_of_words("byte_vector_kernel", "affine", 8, 16),
-    **_of_words("byte_vector_kernel", "mxfp8", 8, 16),
+    **_rows_of_words("word_vector_kernel", "affine", 4),
+    **_rows_of_words("word_vector_kernel", "mxfp4", 4),
+    **_rows_of_words("byte_vector_kernel", "affine", 8),
+    **_rows_of_words("byte_vector_kernel", "mxfp8", 8),
     "convolution_kernel tile8": _convolutions((8,)),
     "convolution_kernel tile16": _convolutions((16, 48)),
     "convolution_kernel tile32": _convolutions((32, 64)),

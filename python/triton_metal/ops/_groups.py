@@ -278,15 +278,8 @@ _VECTORS = (
 
 def _of_words(*modes: str, blocks: tuple[int, ...]) -> tuple[str, ...]:
     """So many numbers of K at once. The last ones are not there only of blocks that are cut by less than a fourth, and of the least."""
-    every = (f"{mode} {block}" for mode in modes for block in blocks)
-    return with_values(
-        *(
-            f"{kind}{cut}"
-            for kind in every
-            for cut in ("", " cut")
-            if not (cut and kind.endswith(" 128"))
-        )
-    )
+    forms = [f"{block}{cut}" for block in blocks for cut in ("", " cut" if block != 128 else "")]
+    return with_values(*(f"{mode} {form}" for mode in modes for form in dict.fromkeys(forms)))
 
 
 _SCANS = (*(f"one{form}" for form in _ROWS), "walk", "totals")

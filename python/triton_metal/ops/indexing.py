@@ -234,7 +234,7 @@ def _add(
         ALONG=along,
         ONE=outer == 1,
         ACC=_TYPES[accumulator(dtype_name(updates))],
-        # A start and an update more than there are rows and numbers is far only where these are many.
+        # Places of starts and of updates may be far where those of the result are not.
         WIDE=is_wide(made) or is_wide(updates.shape) or is_wide((groups, length + 1)),
         ROWS=rows,
         BLOCK=block,
