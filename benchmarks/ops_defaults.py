@@ -39,7 +39,7 @@ CHIPS = ("M1", "M2 Ultra", "M3 Max", "M4 Pro", "M5 Max")
 MOST_NEAR = 4
 #: Instructions of lanes after which no further program is counted, and where programs differ: the first ones of causal attention see
 #: few keys, and say nothing of the last.
-ENOUGH, ENOUGH_OF_DIFFERENT = 500_000, 1 << 33
+ENOUGH, ENOUGH_OF_DIFFERENT = 8_000_000, 1 << 33
 #: The SIMD-groups that are tried, times the default's.
 WARPS = (0.25, 0.5, 2, 4, 8)
 #: Tables and rules are made with shapes of seeds up to 6; those of others are held out.

@@ -19,6 +19,10 @@ static ArrayRef<int64_t> shapeOf(Value value) {
   return type ? type.getShape() : ArrayRef<int64_t>();
 }
 
+static int64_t sizeOf(const TileDim &place) { return shapeOf(place.tile)[place.dim]; }
+
+static void shrink(int64_t &size, const TileDim &place) { size = std::min(size, sizeOf(place)); }
+
 TileDims::TileDims(tt::FuncOp kernel) {
   kernel.getBody().walk<WalkOrder::PreOrder>([&](Operation *op) {
     for (Value result : op->getResults())
@@ -41,17 +45,22 @@ TileDims::TileDims(tt::FuncOp kernel) {
   for (auto [index, place] : llvm::enumerate(all)) {
     unsigned id = classes[index];
     // The dimensions of a tile are different rows, even where they are of one size.
-    if (!members[id].empty() && (members[id].back().tile == place.tile ||
-                                 shapeOf(place.tile)[place.dim] !=
-                                     shapeOf(members[id].front().tile)[members[id].front().dim]))
+    if (!members[id].empty() && members[id].back().tile == place.tile)
       pinned.set(id);
     members[id].push_back(place);
   }
+  sizes.assign(members.size(), std::numeric_limits<int64_t>::max());
+  for (unsigned index : products)
+    shrink(sizes[classes[index]], all[index]);
+  for (auto [size, places] : llvm::zip_equal(sizes, members))
+    if (size == std::numeric_limits<int64_t>::max())
+      for (const TileDim &place : places)
+        shrink(size, place);
 }
 
-int64_t TileDims::getSize(unsigned id) const {
-  const TileDim &place = members[id].front();
-  return shapeOf(place.tile)[place.dim];
+bool TileDims::isDivisible(unsigned id, int64_t parts) const {
+  return llvm::all_of(members[id],
+                      [&](const TileDim &place) { return sizeOf(place) % parts == 0; });
 }
 
 void TileDims::number(Value value) {
@@ -76,13 +85,19 @@ void TileDims::linkAll(ValueRange a, ValueRange b) {
     linkAll(one, other);
 }
 
+void TileDims::multiply(Value value) {
+  for (unsigned dim = 0; dim < rankOf(value); ++dim)
+    products.push_back(first.lookup(value) + dim);
+}
+
 void TileDims::pinAll(Value value) {
   for (unsigned dim = 0; dim < rankOf(value); ++dim)
     pin(value, dim);
 }
 
 /// Both sides have the elements in one order: a dimension that both have behind as many elements
-/// stays what it is, and those between are mixed.
+/// stays what it is, and those between are mixed. Of these, the first ones run along each other: an
+/// n-th of one has the elements of an n-th of the other.
 void TileDims::visitReshape(tt::ReshapeOp reshape) {
   Value from = reshape.getSrc(), to = reshape.getResult();
   if (reshape.getAllowReorder()) {
@@ -101,8 +116,7 @@ void TileDims::visitReshape(tt::ReshapeOp reshape) {
       pin(to, j++);
     } else {
       int64_t elements = sizes[i], newElements = newSizes[j];
-      pin(from, i++);
-      pin(to, j++);
+      link(from, i++, to, j++);
       while (elements != newElements) {
         if (elements < newElements) {
           elements *= sizes[i];
@@ -192,6 +206,8 @@ void TileDims::visit(Operation *op) {
         link(dot.getB(), column, dot.getD(), column);
         link(dot.getA(), column, dot.getB(), row);
         sum(dot.getA(), column);
+        multiply(dot.getA());
+        multiply(dot.getB());
       })
       .Case<tt::ReduceOp, tt::ScanOp>([&](auto combine) {
         Value tile = combine.getSrcs().front();

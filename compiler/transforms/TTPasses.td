@@ -542,7 +542,7 @@ def TTSliceTiles : Pass<"tt-slice-tiles", "::mlir::ModuleOp"> {
     are.
 
     Products along K add up, so that K can be sliced where nothing else combines what is along it: each slice adds to the sum of those before it, in fp32 or
-    integers as whole products do, and loads nothing again. This comes first where the operands of a product do not fit in threadgroup memory, or a thread
+    integers as whole products do, and loads nothing again. Groups of columns that share a scale run along K, too: a slice has its share of them. This comes first where the operands of a product do not fit in threadgroup memory, or a thread
     lacks registers. A loop that does nothing but add up takes one slice in each step, and has as many steps more; otherwise the slices of a step are a loop of their own.
     Such a loop is also sliced where nothing is lacking, if operands leave a core fewer threads than it could hold: as many slices as are cheaper by the model, with the
     buffers that the whole loop has room for. In

@@ -654,7 +654,7 @@ void Slicer::rewrite(int64_t parts) {
 
 bool slice(tt::FuncOp kernel, unsigned id, int64_t parts) {
   TileDims dims(kernel);
-  if (!(dims.isFree(id) || dims.isSummed(id)) || dims.getSize(id) % parts)
+  if (!(dims.isFree(id) || dims.isSummed(id)) || !dims.isDivisible(id, parts))
     return false;
   for (auto [tile, dim] : dims.getMembers(id))
     if (auto range = tile.getDefiningOp<tt::MakeRangeOp>();

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -361,3 +362,51 @@ def test_operands_stay_only_where_memory_has_room(num_warps: int, first: bool) -
     turned_kernel[(1,)](a, b, c, k, 64, 128, FIRST=first, num_warps=num_warps)
     swapped = a[np.arange(64) ^ 1].reshape(64, 2, 128)[:, :, ::-1].reshape(64, k)
     np.testing.assert_array_equal(c, swapped.astype(np.float32) @ b.astype(np.float32))
+
+
+@triton.jit
+def scaled_kernel(
+    a_ptr, a_scale_ptr, b_ptr, b_scale_ptr, c_ptr, K,
+    M: tl.constexpr, N: tl.constexpr, BK: tl.constexpr, A: tl.constexpr,
+):  # fmt: skip
+    """A product of numbers of 8 bits, or two of 4 in a byte, of which 32 along K share a scale."""
+    m, n, k, group = tl.arange(0, M), tl.arange(0, N), tl.arange(0, BK), tl.arange(0, BK // 32)
+    PAIR: tl.constexpr = 2 if A == "e2m1" else 1
+    bytes_of_a = tl.arange(0, BK // PAIR)
+    acc = tl.zeros((M, N), tl.float32)
+    for start in range(0, K, BK):
+        a = tl.load(a_ptr + m[:, None] * (K // PAIR) + start // PAIR + bytes_of_a[None, :])
+        b = tl.load(b_ptr + n[:, None] * K + start + k[None, :])
+        at = start // 32 + group[None, :]
+        a_scale = tl.load(a_scale_ptr + m[:, None] * (K // 32) + at)
+        b_scale = tl.load(b_scale_ptr + n[:, None] * (K // 32) + at)
+        acc = tl.dot_scaled(a, a_scale, A, b.T, b_scale, "e4m3", acc)
+    tl.store(c_ptr + m[:, None] * N + n[None, :], acc)
+
+
+#: The numbers of 4 bits (OCP Microscaling Formats, version 1.0, table 6).
+E2M1 = np.array([0, 0.5, 1, 1.5, 2, 3, 4, 6, 0, -0.5, -1, -1.5, -2, -3, -4, -6])
+
+
+@pytest.mark.parametrize("form", ["e4m3", "e2m1"])
+@pytest.mark.parametrize(
+    ("m", "n", "bk", "num_warps"), [(128, 128, 128, 4), (64, 256, 256, 8), (32, 128, 128, 1)]
+)
+def test_groups_that_share_a_scale_are_sliced_along_k(
+    m: int, n: int, bk: int, num_warps: int, form: str
+) -> None:
+    rng, k = np.random.default_rng(8), 2 * bk
+    a, b = (rng.integers(0, 256, shape).astype(np.uint8) for shape in ((m, k), (n, k)))
+    a, b = a & 0xBF, b & 0xBF  # no large numbers, and no NaN
+    a_scale, b_scale = (rng.integers(125, 130, (rows, k // 32)).astype(np.uint8) for rows in (m, n))
+    exact_a, exact_b = (x.view(ml_dtypes.float8_e4m3fn).astype(np.float64) for x in (a, b))
+    if form == "e2m1":
+        a = a[:, : k // 2].copy()
+        exact_a = np.stack([E2M1[a & 15], E2M1[a >> 4]], -1).reshape(m, k)
+    exact_a *= np.repeat(2.0 ** (a_scale.astype(np.float64) - 127), 32, 1)
+    exact_b *= np.repeat(2.0 ** (b_scale.astype(np.float64) - 127), 32, 1)
+    c = np.full((m, n), np.nan, np.float32)
+    kernel = scaled_kernel[(1,)](a, a_scale, b, b_scale, c, k, m, n, bk, form, num_warps=num_warps)
+    bound = k * 2.0**-24 * (np.abs(exact_a) @ np.abs(exact_b).T)
+    assert (np.abs(c - exact_a @ exact_b.T) <= bound).all()
+    assert slices_of(kernel, 2) > 1

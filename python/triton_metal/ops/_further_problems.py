@@ -297,7 +297,7 @@ def _depthwise_sizes(*channels: int) -> tuple[tuple[int, int, int], ...]:
     return tuple((length, n, taps) for length in (64, 640) for n in channels for taps in (3, 7))
 
 
-_DEPTHWISE, _DEPTHWISE_RAGGED = _depthwise_sizes(16, 64), _depthwise_sizes(21, 41, 61)
+_DEPTHWISE, _DEPTHWISE_RAGGED = _depthwise_sizes(16, 64), _depthwise_sizes(21, 75, 245)
 
 
 def _reduction_gradient(kind: str, length: int) -> Calls:

@@ -192,7 +192,10 @@ def _convolved(arguments: Arguments, grid: Sequence[int]) -> Seen:
     read = bytes_of(x) + bytes_of(arguments["w_ptr"])
     kind = f"{name_of(x)} {form}{deep}"
     if form == "narrow":
-        return Seen(form_of(kind, inputs * arguments["GROUPS"]), tile, steps, read)
+        # Of the last blocks of pixels and channels fewer are there.
+        written = arguments["n_pixels"] * arguments["OUTPUTS"] * arguments["GROUPS"]
+        there = steps * written // max(1, math.prod(grid[:2]))
+        return Seen(form_of(kind, inputs * arguments["GROUPS"]), tile, steps, read, there)
     # Places of a group are sums of more terms.
     grouped = form == "tile" and arguments["GROUPS"] > 1
     side = " transposed" if back else " grouped" if grouped else ""
@@ -207,9 +210,12 @@ def _filter_gradient(arguments: Arguments, grid: Sequence[int]) -> Seen:
     tile = arguments["BLOCK_K" if form == "narrow" else "BLOCK_M"] * arguments["BLOCK_N"]
     read = bytes_of(x) + bytes_of(arguments["narrow_ptr"])
     kind = f"{name_of(x)} {form}"
-    if form == "narrow":
-        kind = form_of(kind, arguments["WIDES"] * arguments["GROUPS"])
-    return Seen(kind, tile, steps, read)
+    if form != "narrow":
+        return Seen(kind, tile, steps, read)
+    summed = arguments["n_pixels"] * arguments["NARROWS"] * arguments["GROUPS"]
+    there = summed // max(1, grid[0] * grid[2])
+    kind = form_of(kind, arguments["WIDES"] * arguments["GROUPS"])
+    return Seen(kind, tile, steps, read, there)
 
 
 def _attention(arguments: Arguments, grid: Sequence[int]) -> Seen:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -162,7 +163,7 @@ class MatrixProducts(Family):
 
     def candidates(self, kind: str, sizes: tuple[int, ...]) -> Iterator[Candidate]:
         m, n, k, batch, a_bytes, b_bytes, out_bytes, split = sizes
-        dtype, even = kind.split()[0], "ragged" not in kind
+        dtype, even, tensor = kind.split()[0], "ragged" not in kind, kind.endswith("tensor")
         result = "float32" if out_bytes == 4 else "bfloat16" if dtype == "bfloat16" else "float16"
         read = batch * (m * k * a_bytes + k * n * b_bytes)
         # Of equal configurations: no more products and loads than tiles of 64x64x16 have, then the least bytes of threadgroup memory.
@@ -175,6 +176,9 @@ class MatrixProducts(Family):
             work = max(programs * block_m * block_n * cdiv(k, block_k) * block_k, usual_work)
             traffic = max(programs * (block_m + block_n) * k, usual_traffic)
             near = _near(kind.split()[1], sizes, entry.config)
+            # What was counted stores numbers of the operands' dtype, or int32, in two tiles side by side.
+            stored = {"int8": 4, "float8": 2}.get(dtype) or BYTES[dtype]
+            counted = (2 * block_n + 3 * (n % 16 != 0 and not tensor)) * stored
             for wanted in self.parts(m, n, k, batch, split, entry.config):
                 parts = parts_with_work(k, block_k, wanted)
                 whole = cdiv(k, parts) % block_k == 0
@@ -182,10 +186,11 @@ class MatrixProducts(Family):
                 first = part_launch(
                     ended, programs, k, block_k, parts, read, m * n * batch, out_bytes
                 )
-                # What was counted stores numbers of the operands' dtype, or int32.
-                stored = {"int8": 4, "float8": 2}.get(dtype) or BYTES[dtype]
-                wider = (out_bytes if parts == 1 else 4) / stored
-                launches = [first._replace(near=(near[0] * wider, near[1]))]
+                wide = 16 if tensor else 8
+                there = result_there(m, n, (block_m, block_n), wide)
+                written = result_lines(n, out_bytes if parts == 1 else 4, wide)
+                stores = written * there / fragment_lines(counted, wide * stored)
+                launches = [first._replace(near=(stores, near))]
                 if parts > 1:
                     launches.append(
                         ADD_PARTS.launch("int32" if dtype == "int8" and out_bytes == 4 else result, m * n * batch, parts)
@@ -234,11 +239,34 @@ def _lines_of_tiles(rows: int, inside: float, length: float, aligned: bool) -> t
     return counted, ((tiles - 1) * found + last) / tiles
 
 
-def _near(ways: str, sizes: tuple[int, ...], config: Config) -> tuple[float, float]:
-    """The shares of the lines of the result and of both operands where rows share lines, straddle them, or are not there (see
-    `Launch`).
+@functools.lru_cache(1 << 12)
+def fragment_lines(pitch: int, inside: int) -> float:
+    """The lines of a fragment of a result, which a SIMD-group stores at once: 8 rows of so many bytes, ``pitch`` bytes apart; the mean
+    of those that lie side by side, and below each other.
     """
-    m, n, k, _, a_bytes, b_bytes, out_bytes, _ = sizes
+    if pitch > 128 + inside:
+        pitch = pitch % 128 + 2 * 128  # no two rows share a line
+    found = [
+        len({(at + row * pitch + end) >> 7 for row in range(8) for end in (0, inside - 1)})
+        for start in range(0, 128, math.gcd(8 * pitch, 128))
+        for at in range(start, start + max(128, inside), inside)
+    ]
+    return sum(found) / len(found)
+
+
+def result_lines(n: int, size: int, wide: int = 8) -> float:
+    """The lines of a fragment of so many columns of a result with rows of n numbers of ``size`` bytes."""
+    return fragment_lines(n * size, wide * size)
+
+
+def result_there(m: int, n: int, tile: Sequence[int], wide: int = 8) -> float:
+    """The share of the rows of all tiles' fragments that there are."""
+    return share_there(m, tile[0]) * cdiv(n, wide) * wide / max(cdiv(n, tile[1]) * tile[1], 1)
+
+
+def _near(ways: str, sizes: tuple[int, ...], config: Config) -> float:
+    """The share of the lines of both operands where rows share lines, straddle them, or are not there (see `Launch`)."""
+    m, n, k, _, a_bytes, b_bytes, *_ = sizes
     block_m, block_n, block_k, _ = config
     rows_there, columns_there = share_there(m, block_m), share_there(n, block_n)
     steps_there = share_there(k, block_k)
@@ -253,8 +281,7 @@ def _near(ways: str, sizes: tuple[int, ...], config: Config) -> tuple[float, flo
         counted, found = _lines_of_tiles(rows, columns * size, length * size, length % 16 == 0)
         far += counted
         near += found * there
-    counted, found = _lines_of_tiles(block_m, block_n * out_bytes, n * out_bytes, n % 16 == 0)
-    return found * rows_there / counted, near / far
+    return near / far
 
 
 def share_there(size: int, block: int) -> float:
@@ -393,8 +420,9 @@ class QuantizedProducts(Family):
             counted, found = lines_near(count, inside, whole, True)
             far += counted
             near += found * there
-        counted, found = lines_near(block_m, block_n * number, n * number, n % 16 == 0)
-        return found / counted * share_there(m, block_m), near / far
+        # Fragments that were counted had rows of whole lines.
+        stores = result_lines(n, number) / 8
+        return stores * result_there(m, n, (block_m, block_n)), near / far
 
 
 QUANTIZED = QuantizedProducts()

@@ -10,9 +10,12 @@ from ._family import Candidate, Family, cdiv, parts_up_to
 from ._product_families import (
     ADD_PARTS,
     between,
+    fragment_lines,
     lines_near,
     part_launch,
     parts_with_work,
+    result_lines,
+    result_there,
     share_there,
     warps_for,
 )
@@ -85,6 +88,7 @@ class ScaledProducts(Family):
             else:
                 whole = entry
             near = _near(kind, sizes, entry.config)
+            there = result_there(m, n, (block_m, block_n))
             work = max(programs * block_m * block_n, usual)
             staged = programs * (entry.staged_once + cdiv(k, block_k) * entry.staged_step)
             for wanted in self.parts(m, n, k, split, entry.config):
@@ -93,9 +97,11 @@ class ScaledProducts(Family):
                 if found is None or found.registers > MOST_REGISTERS:
                     continue
                 first = part_launch(found, programs, k, block_k, parts, read, m * n, out_bytes, 0)
-                # What was counted stores numbers of 16 bits.
-                wider = (out_bytes if parts == 1 else 4) / 2
-                launches = [first._replace(near=(near[0] * wider, near[1]))]
+                # What was counted stores numbers of 16 bits, or 32 of parts, in two tiles side by side.
+                size, stored = (out_bytes, 2) if parts == 1 else (4, 4)
+                counted = fragment_lines(2 * block_n * stored, 8 * stored)
+                stores = result_lines(n, size) * there / counted
+                launches = [first._replace(near=(stores, near))]
                 if parts > 1:
                     launches.append(ADD_PARTS.launch(result, m * n, parts))
                 order = (parts, work, staged, abs(math.log2(warps / 4)))
@@ -107,9 +113,9 @@ def _scales(form: str) -> float:
     return 1 / GROUP if form in ("e2m1", "e4m3") else 0.0
 
 
-def _near(kind: str, sizes: tuple[int, ...], config: Config) -> tuple[float, float]:
-    """The shares of the lines of the result and of the operands that remain where rows share lines (see `Launch`)."""
-    m, n, k, out_bytes, _ = sizes
+def _near(kind: str, sizes: tuple[int, ...], config: Config) -> float:
+    """The share of the lines of the operands that remains where rows share lines (see `Launch`)."""
+    m, n, k, *_ = sizes
     block_m, block_n, block_k, _ = config
     near = far = 0.0
     for form, rows, of_rows in zip(kind.split(":"), (block_m, block_n), (share_there(m, block_m), share_there(n, block_n)), strict=True):  # fmt: skip
@@ -118,8 +124,7 @@ def _near(kind: str, sizes: tuple[int, ...], config: Config) -> tuple[float, flo
                 counted, found = lines_near(rows, block_k * each, k * each, True)
                 far += counted
                 near += found * of_rows
-    counted, found = lines_near(block_m, block_n * out_bytes, n * out_bytes, n % 16 == 0)
-    return found / counted * share_there(m, block_m), near / far
+    return near / far
 
 
 SCALED = ScaledProducts()

@@ -24,6 +24,10 @@ from ._problems import PROBLEMS
 
 #: Kernels whose programs share the work by how many they are: each does more of it in a part of the grid, which says nothing.
 SHARING = ("decode_kernel", "norm_backward_kernel", "weight_gradients_kernel")
+#: Kernels whose results say where later launches read: what a part of the grid leaves out would be places outside of arrays.
+PLACING = (
+    "plain_indices_kernel", "sort_kernel", "split_kernel", "merge_kernel", "starts_kernel",
+)  # fmt: skip
 
 
 @contextmanager
@@ -40,13 +44,15 @@ def apple10() -> Iterator[None]:
 
 
 def counted(call: Callable[[], Any], most: int = 1) -> list[tuple[Work, int]]:
-    """The work of at most ``most`` programs of each launch of ``call``, and how many programs the whole launch has."""
+    """The work of at most ``most`` programs of each launch of ``call`` (of all, where others rely on them), and how many programs the
+    whole launch has.
+    """
     programs: list[int] = []
 
     def turn(kernel: Any, grid: tuple[int, ...]) -> tuple[int, ...]:
         sizes = (*grid, 1, 1)[:3]
         programs.append(sizes[0] * sizes[1] * sizes[2])
-        return sizes if kernel.name in SHARING else part_of(sizes, most)
+        return sizes if kernel.name in SHARING + PLACING else part_of(sizes, most)
 
     with device("host"), counting() as found, turned_grids(turn):
         call()

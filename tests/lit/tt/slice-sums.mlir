@@ -134,3 +134,56 @@ module attributes {ttm.num_warps = 32 : i32, ttm.num_stages = 1 : i32} {
     tt.return
   }
 }
+
+// -----
+
+// 32 columns of a share a number: a slice has 32 of 128 columns and one of four such numbers.
+// CHECK-LABEL: tt.func public @groups
+// CHECK:       scf.for %[[I:.*]] = %{{.*}} to %{{.*}} step %{{.*}} iter_args(%[[ACC:.*]] = %{{.*}}) -> (tensor<128x128xf32>)
+// CHECK:         tt.load %{{.*}} : tensor<128x1x!tt.ptr<f16>>
+// CHECK:         tt.broadcast %{{.*}} : tensor<128x1x1xf16> -> tensor<128x1x32xf16>
+// CHECK:         tt.reshape %{{.*}} : tensor<128x1x32xf16> -> tensor<128x32xf16>
+// CHECK:         tt.dot %{{.*}}, %{{.*}}, %[[ACC]] : tensor<128x32xf16> * tensor<32x128xf16> -> tensor<128x128xf32>
+module attributes {ttm.num_warps = 8 : i32, ttm.num_stages = 1 : i32} {
+  tt.func public @groups(%a: !tt.ptr<f16>, %s: !tt.ptr<f16>, %b: !tt.ptr<f16>, %c: !tt.ptr<f32>) {
+    %zero = arith.constant dense<0.0> : tensor<128x128xf32>
+    %r = tt.make_range {end = 128 : i32, start = 0 : i32} : tensor<128xi32>
+    %k = tt.make_range {end = 128 : i32, start = 0 : i32} : tensor<128xi32>
+    %g = tt.make_range {end = 4 : i32, start = 0 : i32} : tensor<4xi32>
+    %rows = tt.expand_dims %r {axis = 1 : i32} : tensor<128xi32> -> tensor<128x1xi32>
+    %columns = tt.expand_dims %r {axis = 0 : i32} : tensor<128xi32> -> tensor<1x128xi32>
+    %ka = tt.expand_dims %k {axis = 0 : i32} : tensor<128xi32> -> tensor<1x128xi32>
+    %kb = tt.expand_dims %k {axis = 1 : i32} : tensor<128xi32> -> tensor<128x1xi32>
+    %groups = tt.expand_dims %g {axis = 0 : i32} : tensor<4xi32> -> tensor<1x4xi32>
+    %rowsA = tt.broadcast %rows : tensor<128x1xi32> -> tensor<128x128xi32>
+    %kA = tt.broadcast %ka : tensor<1x128xi32> -> tensor<128x128xi32>
+    %placeA = arith.addi %rowsA, %kA : tensor<128x128xi32>
+    %rowsS = tt.broadcast %rows : tensor<128x1xi32> -> tensor<128x4xi32>
+    %groupsS = tt.broadcast %groups : tensor<1x4xi32> -> tensor<128x4xi32>
+    %placeS = arith.addi %rowsS, %groupsS : tensor<128x4xi32>
+    %kB = tt.broadcast %kb : tensor<128x1xi32> -> tensor<128x128xi32>
+    %columnsB = tt.broadcast %columns : tensor<1x128xi32> -> tensor<128x128xi32>
+    %placeB = arith.addi %kB, %columnsB : tensor<128x128xi32>
+    %rowsC = tt.broadcast %rows : tensor<128x1xi32> -> tensor<128x128xi32>
+    %columnsC = tt.broadcast %columns : tensor<1x128xi32> -> tensor<128x128xi32>
+    %placeC = arith.addi %rowsC, %columnsC : tensor<128x128xi32>
+    %baseA = tt.splat %a : !tt.ptr<f16> -> tensor<128x128x!tt.ptr<f16>>
+    %ptrA = tt.addptr %baseA, %placeA : tensor<128x128x!tt.ptr<f16>>, tensor<128x128xi32>
+    %baseS = tt.splat %s : !tt.ptr<f16> -> tensor<128x4x!tt.ptr<f16>>
+    %ptrS = tt.addptr %baseS, %placeS : tensor<128x4x!tt.ptr<f16>>, tensor<128x4xi32>
+    %baseB = tt.splat %b : !tt.ptr<f16> -> tensor<128x128x!tt.ptr<f16>>
+    %ptrB = tt.addptr %baseB, %placeB : tensor<128x128x!tt.ptr<f16>>, tensor<128x128xi32>
+    %x = tt.load %ptrA : tensor<128x128x!tt.ptr<f16>>
+    %scale = tt.load %ptrS : tensor<128x4x!tt.ptr<f16>>
+    %y = tt.load %ptrB : tensor<128x128x!tt.ptr<f16>>
+    %one = tt.expand_dims %scale {axis = 2 : i32} : tensor<128x4xf16> -> tensor<128x4x1xf16>
+    %each = tt.broadcast %one : tensor<128x4x1xf16> -> tensor<128x4x32xf16>
+    %scales = tt.reshape %each : tensor<128x4x32xf16> -> tensor<128x128xf16>
+    %scaled = arith.mulf %x, %scales : tensor<128x128xf16>
+    %d = tt.dot %scaled, %y, %zero : tensor<128x128xf16> * tensor<128x128xf16> -> tensor<128x128xf32>
+    %baseC = tt.splat %c : !tt.ptr<f32> -> tensor<128x128x!tt.ptr<f32>>
+    %ptrC = tt.addptr %baseC, %placeC : tensor<128x128x!tt.ptr<f32>>, tensor<128x128xi32>
+    tt.store %ptrC, %d : tensor<128x128x!tt.ptr<f32>>
+    tt.return
+  }
+}
