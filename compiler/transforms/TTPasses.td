@@ -449,6 +449,27 @@ def TTReorderBroadcast : Pass<"tt-reorder-broadcast", "::mlir::ModuleOp"> {
   let dependentDialects = ["::mlir::arith::ArithDialect"];
 }
 
+def TTNarrowShapes : Pass<"tt-narrow-shapes", "::mlir::ModuleOp"> {
+  let summary = "Shortens numbers before their tile takes another shape, and not after";
+  let description = [{
+    ```mlir
+    %0 = tt.trans %a {order = array<i32: 0, 2, 1>} : tensor<64x2x32xf32> -> tensor<64x32x2xf32>
+    %1, %2 = tt.split %0 : tensor<64x32x2xf32> -> tensor<64x32xf32>
+    %3 = arith.truncf %1 : tensor<64x32xf32> to tensor<64x32xf16>
+    %4 = arith.truncf %2 : tensor<64x32xf32> to tensor<64x32xf16>
+    ```
+    becomes
+    ```mlir
+    %0 = arith.truncf %a : tensor<64x2x32xf32> to tensor<64x2x32xf16>
+    %1 = tt.trans %0 {order = array<i32: 0, 2, 1>} : tensor<64x2x32xf16> -> tensor<64x32x2xf16>
+    %3, %4 = tt.split %1 : tensor<64x32x2xf16> -> tensor<64x32xf16>
+    ```
+    Numbers that change threads for another shape take half of the threadgroup memory then, and half of the registers. All users of a shape must
+    shorten it alike.
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect"];
+}
+
 def TTSplitPointers : Pass<"tt-split-pointers", "::mlir::ModuleOp"> {
   let summary = "Makes every tile of pointers a scalar pointer and a tile of offsets";
   let description = [{

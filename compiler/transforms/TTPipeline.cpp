@@ -30,6 +30,7 @@ void buildTTPipeline(OpPassManager &manager, const Arithmetic &arithmetic) {
   addStep(manager, createTTLegalizeAtomics());
   addStep(manager, createTTWidenCombine());
   addStep(manager, createTTReorderBroadcast());
+  addStep(manager, createTTNarrowShapes());
   manager.addPass(createCSEPass());
   addStep(manager, createTTAccumulateDots());
   addStep(manager, createTTSplitPointers());

@@ -69,14 +69,15 @@ def test_infinities_nan_and_zeros_keep_their_meaning() -> None:
     cases = [
         (inf, 1, 1, inf), (inf, 0, 1, nan), (1, 1, -inf, -inf), (inf, 1, -inf, nan), (nan, 1, 1, nan),
         (large, large, 1, inf), (large, 2, -large, large), (-large, 2, 1, -inf), (1, -1, 1, 0),
-        (2, 3, 0, 6), (0, 5, 0, 0), (large, 1, large, inf),
+        (2, 3, 0, 6), (0, 5, 0, 0), (large, 1, large, inf), (large, large, -inf, -inf), (-large, large, inf, inf),
+        (large, 2, -inf, -inf), (2.0**64, 2.0**64, -large, 2.0**120), (inf, large, -inf, nan),
     ]  # fmt: skip
     x, y, z, wanted = (
         np.array(each, np.float32).astype(dtype("bfloat16")) for each in zip(*cases, strict=True)
     )
-    padded = [np.concatenate([v, np.zeros(16 - len(v), v.dtype)]) for v in (x, y, z)]
-    out = np.empty(16, x.dtype)
-    fused[(1,)](out, *padded, BLOCK=16)
+    padded = [np.concatenate([v, np.zeros(32 - len(v), v.dtype)]) for v in (x, y, z)]
+    out = np.empty(32, x.dtype)
+    fused[(1,)](out, *padded, BLOCK=32)
     np.testing.assert_array_equal(out[: len(x)].astype(np.float32), wanted.astype(np.float32))
     assert not np.signbit(out[8].astype(np.float32))
 

@@ -139,19 +139,21 @@ template <int bits, typename T> __attribute__((always_inline)) T round_to_odd(T 
 )";
 
 // The product of bfloats is exact, and so is the rest of the sum. A product beyond the largest
-// float may still have a sum that is below it.
+// float may still have a sum that is below it: both are made 2^128 times smaller then. What the
+// addend loses by that is too small to matter beside such a product.
 static const char fmaToOddText[] = R"(
 // a * b + c of bfloats: what is cut off leaves the last bit set, so that a second rounding sees it.
 inline float fma_to_odd(float a, float b, float c) {
   bool is_large = isinf(a * b);
   if (is_large)
-    a *= 0.25f, c *= 0.25f;
+    a *= 5.42101086e-20f, b *= 5.42101086e-20f, c = c * 5.42101086e-20f * 5.42101086e-20f;
   float product = a * b, sum = product + c, part = sum - product;
   float rest = (product - (sum - part)) + (c - part);
   uint bits = as_type<uint>(sum);
   if ((rest < 0.0f || rest > 0.0f) && (bits & 1u) == 0u)
     bits += (rest > 0.0f) == (sum > 0.0f) ? 1u : 0xffffffffu;
-  return as_type<float>(bits) * (is_large ? 4.0f : 1.0f);
+  float result = as_type<float>(bits);
+  return is_large ? result * 1.84467441e19f * 1.84467441e19f : result;
 }
 )";
 

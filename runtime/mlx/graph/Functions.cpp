@@ -206,14 +206,15 @@ mx::array highProduct(const mx::array &x, const mx::array &y) {
 }
 
 /// x * y + z of numbers of 16 bits, rounded once. Their products are exact as floats, but for those
-/// that are too large. The sum is rounded to odd, so that a second rounding sees what is cut off.
+/// that are too large, which are made 2^128 times smaller. The sum is rounded to odd, so that a
+/// second rounding sees what is cut off.
 mx::array fusedShort(const mx::array &x, const mx::array &y, const mx::array &z) {
   mx::array a = mx::astype(x, mx::float32), b = mx::astype(y, mx::float32),
             c = mx::astype(z, mx::float32);
   mx::array isLarge = mx::isinf(mx::multiply(a, b));
-  mx::array scale = mx::where(isLarge, mx::array(0.25f), mx::array(1.0f));
-  c = mx::multiply(c, scale);
-  mx::array product = mx::multiply(mx::multiply(a, scale), b), sum = mx::add(product, c),
+  mx::array scale = mx::where(isLarge, mx::array(0x1p-64f), mx::array(1.0f));
+  c = mx::multiply(mx::multiply(c, scale), scale);
+  mx::array product = mx::multiply(mx::multiply(a, scale), mx::multiply(b, scale)), sum = mx::add(product, c),
             part = mx::subtract(sum, product);
   mx::array rest = mx::add(mx::subtract(product, mx::subtract(sum, part)), mx::subtract(c, part));
   mx::array bits = mx::view(sum, mx::int32), isUp = mx::greater(rest, mx::array(0.0f));
@@ -222,7 +223,8 @@ mx::array fusedShort(const mx::array &x, const mx::array &y, const mx::array &z)
   mx::array away = mx::equal(isUp, mx::greater(sum, mx::array(0.0f)));
   mx::array odd =
       mx::add(bits, mx::where(isCut, mx::where(away, mx::array(1), mx::array(-1)), mx::array(0)));
-  return mx::astype(mx::divide(mx::view(odd, mx::float32), scale), x.dtype());
+  mx::array whole = mx::divide(mx::divide(mx::view(odd, mx::float32), scale), scale);
+  return mx::astype(whole, x.dtype());
 }
 
 /// x * y + z, rounded once. Products of floats are exact as doubles, which MLX has on the CPU. On a

@@ -4,13 +4,14 @@
 // CHECK:      inline float fma_to_odd(float a, float b, float c) {
 // CHECK-NEXT:   bool is_large = isinf(a * b);
 // CHECK-NEXT:   if (is_large)
-// CHECK-NEXT:     a *= 0.25f, c *= 0.25f;
+// CHECK-NEXT:     a *= 5.42101086e-20f, b *= 5.42101086e-20f, c = c * 5.42101086e-20f * 5.42101086e-20f;
 // CHECK-NEXT:   float product = a * b, sum = product + c, part = sum - product;
 // CHECK-NEXT:   float rest = (product - (sum - part)) + (c - part);
 // CHECK-NEXT:   uint bits = as_type<uint>(sum);
 // CHECK-NEXT:   if ((rest < 0.0f || rest > 0.0f) && (bits & 1u) == 0u)
 // CHECK-NEXT:     bits += (rest > 0.0f) == (sum > 0.0f) ? 1u : 0xffffffffu;
-// CHECK-NEXT:   return as_type<float>(bits) * (is_large ? 4.0f : 1.0f);
+// CHECK-NEXT:   float result = as_type<float>(bits);
+// CHECK-NEXT:   return is_large ? result * 1.84467441e19f * 1.84467441e19f : result;
 // CHECK-NEXT: }
 
 // CHECK: void fused(
