@@ -248,9 +248,9 @@ private:
     Operation *outer = block->findAncestorOpInBlock(*op);
     return outer && !outer->isBeforeInBlock(first) && !last->isBeforeInBlock(outer);
   }
-  /// Whether an access touches the same part of each block of its array that is as long as the
-  /// sliced dimension: no other slice touches it.
-  bool keepsToItsPlaces(const Access &access);
+  /// How long the blocks of its array are of which an access touches the same part: as long as the
+  /// sliced dimension. No other slice touches that part. 0 if it does not keep to such places.
+  int64_t getBlock(const Access &access);
   /// Whether an operation runs in several steps of a slice. The slices of another dimension are one
   /// step: together, they are the operation on the whole tile.
   bool isRepeated(Operation *op) const;
@@ -349,16 +349,18 @@ bool Slicer::gather() {
   return true;
 }
 
-bool Slicer::keepsToItsPlaces(const Access &access) {
+int64_t Slicer::getBlock(const Access &access) {
   if (access.bases.isUnknown || access.bases.arguments.size() != 1)
-    return false;
+    return 0;
   if (!places)
     places.emplace(kernel);
-  return llvm::any_of(members, [&](const TileDim &place) {
-    return place.tile == access.pointers &&
-           places->fillBlocks(place.tile, place.dim,
-                              cast<RankedTensorType>(place.tile.getType()).getShape()[place.dim]);
-  });
+  for (const TileDim &place : members) {
+    if (place.tile != access.pointers)
+      continue;
+    int64_t size = cast<RankedTensorType>(place.tile.getType()).getShape()[place.dim];
+    return places->fillBlocks(place.tile, place.dim, size) ? size : 0;
+  }
+  return 0;
 }
 
 bool Slicer::isRepeated(Operation *op) const {
@@ -419,8 +421,9 @@ void Slicer::moveBehind() {
 bool Slicer::mayMeet(const Access &a, const Access &b) {
   if (!mayOverlap(a.bases, b.bases, kernel))
     return false;
-  // In one array, a slice has the same part of each block.
-  return !keepsToItsPlaces(a) || !keepsToItsPlaces(b) ||
+  // In one array, a slice has the same part of each block. Another shape may have other blocks.
+  int64_t block = getBlock(a);
+  return block == 0 || getBlock(b) != block ||
          a.bases.arguments.front() != b.bases.arguments.front() ||
          getElementTypeOrSelf(a.pointers.getType()) != getElementTypeOrSelf(b.pointers.getType());
 }

@@ -274,3 +274,22 @@ def test_what_a_program_says_of_addresses_is_not_taken_for_places(hint: int) -> 
     kernel = hinted_kernel[(1,)](x, x, M=256, N=128, HINT=hint, num_warps=2)
     assert is_sliced(kernel, not hint)
     np.testing.assert_array_equal(x, right)
+
+
+@triton.jit
+def turned_in_place_kernel(x_ptr, M: tl.constexpr, N: tl.constexpr):
+    """Writes the rows of a matrix, one after the other, over its columns."""
+    i, j = tl.arange(0, M), tl.arange(0, N)
+    x = tl.load(x_ptr + i[:, None] + j[None, :] * M)
+    tl.store(x_ptr + tl.arange(0, M * N), tl.reshape(x, (M * N,)) + 1.0)
+
+
+@pytest.mark.parametrize("num_warps", [1, 4])
+@pytest.mark.parametrize(("m", "n"), [(128, 64), (32, 256)])
+def test_blocks_of_two_lengths_in_place(m: int, n: int, num_warps: int) -> None:
+    """A part of the places of one shape is another part of the array than that of the other shape."""
+    x = np.arange(m * n, dtype=np.float32)
+    wanted = x.reshape(n, m).T.reshape(-1) + 1
+    kernel = turned_in_place_kernel[(1,)](x, m, n, num_warps=num_warps)
+    assert is_sliced(kernel, False)
+    np.testing.assert_array_equal(x, wanted)

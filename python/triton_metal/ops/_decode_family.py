@@ -20,9 +20,18 @@ from ._product_families import BYTES
 MOST_PARTS, MOST_JOINED = 512, 1 << 15
 
 
+#: Widths of heads with counts of their own: in how many pieces a row is read, and how many lines these touch, depends on the width.
+WIDTHS = (*range(16, 129, 16), *range(160, 257, 32))
+
+
+def width_of(width: int) -> int:
+    """The least of `WIDTHS` that holds a head."""
+    return min((w for w in WIDTHS if w >= width), default=width)
+
+
 class Decode(Family):
-    """Parts of keys and their SIMD-groups. A kind is the dtype and the power of two that holds a head; sizes are queries in all, keys that one sees, the
-    heads of keys in all, and the width of a head.
+    """Parts of keys and their SIMD-groups. A kind is the dtype and the one of `WIDTHS` that holds a head; sizes are queries in all, keys that
+    one sees, the heads of keys in all, and the width of a head.
     """
 
     name = "decode"
@@ -31,20 +40,20 @@ class Decode(Family):
     counted_steps = (16, 64)
 
     def kinds(self) -> Sequence[str]:
-        return [f"{dtype} {block}" for dtype in DTYPES for block in (16, 32, 64, 128, 256)]
+        return [f"{dtype} {width}" for dtype in DTYPES for width in WIDTHS]
 
     def configs(self, kind: str) -> Sequence[Config]:
         return ((1,), (2,), (4,))
 
     def grid(self, kind: str, sizes: tuple[int, ...]) -> Sequence[Config]:
-        block, keys = int(kind.split()[1]), sizes[1]
+        block, keys = _block(kind), sizes[1]
         most = min(MOST_PARTS, MOST_JOINED // block, keys)
         every = (warps for (warps,) in self.configs(kind) if 32 * warps <= block or warps == 1)
         return [(parts, warps) for warps in every for parts in parts_up_to(most)]
 
     def candidates(self, kind: str, sizes: tuple[int, ...]) -> Iterator[Candidate]:
         rows, keys, shared, width = sizes
-        dtype, block = kind.split()
+        dtype, block = kind.split()[0], _block(kind)
         entries = {each.config: each for each in self.table[kind]}
         number = BYTES[dtype]
         read = (rows + 2 * shared * keys) * width * number
@@ -52,12 +61,17 @@ class Decode(Family):
             kept = rows * parts * (width + 2) * 4
             first = Launch(entries[warps,], rows * parts, cdiv(keys, parts), read + kept)
             written = kept + rows * width * number
-            least, numbers = groups_to_join(parts, int(block)), parts * int(block)
+            least, numbers = groups_to_join(parts, block), parts * block
             joined = (rows, numbers, 1, written, least, numbers)
             for each in GROUPS.candidates(f"join_kernel {block}", joined):
                 if each.config[0] >= least:
                     # A step of several SIMD-groups has barriers, of which the model knows nothing.
                     yield Candidate((parts, warps), (warps, parts), (first, *each.launches))
+
+
+def _block(kind: str) -> int:
+    """The power of two that holds a head."""
+    return triton.next_power_of_2(int(kind.split()[1]))
 
 
 DECODE = Decode()
@@ -80,5 +94,5 @@ def parts_and_groups(
     step = 1 << max(0, keys.bit_length() - 4)
     keys = cdiv(max(1, keys), step) * step
     width = q.shape[3]
-    kind = f"{dtype_name(q)} {max(16, triton.next_power_of_2(width))}"
+    kind = f"{dtype_name(q)} {width_of(width)}"
     return DECODE.choose(q, kind, queries, keys, k_heads, width)

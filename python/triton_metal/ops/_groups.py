@@ -1,7 +1,7 @@
 """The SIMD-groups of launches without a choice of tiles: kernels of rows, reductions, scans, products with vectors, elementwise ones.
 
-The compiler chooses them for a launch of eight programs for each core (docs/threads.md), or a kernel names them for that. A launch of
-fewer programs wants more of them, so that a core has work. With so many SIMD-groups, what a program of a kernel does is nearly linear in
+The compiler chooses them for a launch of eight programs for each core (docs/threads.md), without looking at a layout, or a kernel names
+them for that. A launch of fewer programs wants more of them, so that a core has work. With so many SIMD-groups, what a program of a kernel does is nearly linear in
 its numbers and the steps of its loop: the table has the coefficients, from a few launches, and the model is asked for the chip
 as it is for other families.
 """
@@ -40,7 +40,7 @@ WARPS = (1, 2, 4, 8, 16, 32)
 #: What coefficients are of: a program, a place of its tile in each step, a step, and a number that is there. Of a kernel whose tiles
 #: are alike a step is so many places, and where these are whole all numbers are there.
 TERMS = ("once", "place", "step", "number")
-#: With so many programs for each core, the compiler's choice or the kernel's own stands. The compiler chooses for fewer.
+#: With so many programs for each core, what a kernel names stands. The compiler chooses for fewer.
 MANY, MANY_OF_COMPILER = 32, 8
 #: Estimates that are at most so many times the least one are equal: of these a launch's own stands, else the nearest to it.
 EQUAL = 1.04
@@ -368,9 +368,6 @@ PRODUCTS = (
     | FURTHER_PRODUCTS
 )
 
-#: Those whose SIMD-groups the table chooses for many programs, too, unless they are named: it knows how long their loops are.
-ALWAYS = frozenset(FURTHER) | {"sort_kernel"}
-
 
 def weights(tile: int, steps: int, there: int) -> tuple[float, ...]:
     """How many of each of the TERMS a program has."""
@@ -477,7 +474,7 @@ class Groups(Family):
     def best(self, chip: Chip, kind: str, sizes: tuple[int, ...]) -> Config:
         """The choice for a launch on a chip; (0,) for the launch's own, which stands unless another is better."""
         kernel = kind.split()[0]
-        stands = kernel not in PRODUCTS and (sizes[4] or kernel not in ALWAYS)
+        stands = sizes[4] and kernel not in PRODUCTS
         if stands and sizes[0] >= MANY * chip.cores:
             return (0,)
         key = (chip.name, chip.cores, kind, sizes)

@@ -51,6 +51,9 @@ class AddParts(Family):
 
 ADD_PARTS = AddParts()
 
+#: Addresses of one of several matrices or parts take so many registers more than what was counted; a core may then hold fewer threads.
+MORE_REGISTERS = 4
+
 #: The bytes of a number.
 BYTES = {"int8": 1, "float8": 1, "float16": 2, "bfloat16": 2, "float32": 4}
 
@@ -183,6 +186,8 @@ class MatrixProducts(Family):
                 parts = parts_with_work(k, block_k, wanted)
                 whole = cdiv(k, parts) % block_k == 0
                 ended = self._with_ends(kind, entry, not whole, n % 16 != 0)
+                if batch > 1 and parts == 1:
+                    ended = replace(ended, registers=ended.registers + MORE_REGISTERS)
                 first = part_launch(
                     ended, programs, k, block_k, parts, read, m * n * batch, out_bytes
                 )
@@ -310,12 +315,10 @@ def parts_with_work(k: int, block_k: int, parts: int) -> int:
 
 
 def part_launch(
-    entry: Entry, programs: int, k: int, block_k: int, parts: int, read: int, size: int, out_bytes: int, more: int = 4
+    entry: Entry, programs: int, k: int, block_k: int, parts: int, read: int, size: int, out_bytes: int,
+    more: int = MORE_REGISTERS,
 ) -> Launch:  # fmt: skip
-    """The launch of a product whose K is cut into parts.
-
-    A kernel of parts that was not counted by itself may have a few registers ``more``, and a core then holds fewer threads.
-    """
+    """The launch of a product whose K is cut into parts, which takes so many registers ``more`` than whole products do."""
     steps = cdiv(cdiv(k, parts), block_k)
     # The last part has what is left.
     mean = cdiv(k, block_k) / parts if parts > 1 else steps
