@@ -12,14 +12,22 @@ import triton_metal as triton
 from triton_metal import LaunchValueError, knobs, ops
 from triton_metal.__main__ import main
 from triton_metal.cost import CHIPS, ranking_chip
+from triton_metal.cost.model import sums_of
 from triton_metal.ops import _family
 from triton_metal.ops._choices import FOLDER, MOST_REGISTERS, asked, forced, read_table
 from triton_metal.ops._decode_family import DECODE
 from triton_metal.ops._families import FAMILIES
-from triton_metal.ops._product_families import ADD_PARTS, MATMUL, QUANTIZED, held, parts_with_work
+from triton_metal.ops._product_families import (
+    ADD_PARTS,
+    MATMUL,
+    QUANTIZED,
+    fragment_lines,
+    held,
+    parts_with_work,
+)
 from triton_metal.ops._row_family import QUANTIZED_ROWS
 from triton_metal.ops._scaled_family import SCALED
-from triton_metal.ops._table_counts import coefficients, entry_of
+from triton_metal.ops._table_counts import coefficients, counted, entry_of
 
 from kernel_support import ON_STOCK
 
@@ -362,15 +370,49 @@ def test_all_parts_give_the_same_attention() -> None:
 
 
 def test_rows_that_share_lines() -> None:
-    """Rows of 16 numbers of 2 bytes: four lie in a line of 128 bytes."""
+    """Rows of 16 numbers of 2 bytes: four lie in a line of 128 bytes. Of a result, a fragment of 8 rows has two lines and not eight, and
+    three of four fragments of a tile of 64 columns are not there.
+    """
     [short] = [
         each
         for each in MATMUL.candidates("float16 nn", (512, 16, 16, 1, 2, 2, 2, 0))
         if each.config == (64, 64, 16, 4, 1)
     ]
-    assert short.launches[0].near == pytest.approx((0.25, 0.25))
-    wide = next(MATMUL.candidates("float16 nn", (512, 512, 512, 1, 2, 2, 2, 0)))
-    assert wide.launches[0].near == (1.0, 1.0)
+    assert short.launches[0].near == pytest.approx((0.25 / 4, 0.25))
+    wide = {
+        each.config: each.launches[0].near
+        for each in MATMUL.candidates("float16 nn", (512, 512, 512, 1, 2, 2, 2, 0))
+    }
+    assert wide[64, 64, 16, 4, 1] == (1.0, 1.0)
+    # Two tiles of 16 columns, which were counted, share lines as 512 columns do not.
+    assert wide[64, 16, 32, 4, 1] == (2.0, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("pitch", "inside", "lines"), [(256, 16, 8.0), (128, 32, 8.0), (64, 16, 4.0), (32, 16, 2.0), (258, 16, 8 * (1 + 14 / 128))]
+)  # fmt: skip
+def test_lines_of_a_fragment(pitch: int, inside: int, lines: float) -> None:
+    """8 rows in lines of their own, or several in one; pieces that begin at every second byte straddle seven of 64 begins."""
+    assert fragment_lines(pitch, inside) == pytest.approx(lines)
+
+
+@pytest.mark.parametrize(
+    "tile", [(64, 16, 32, 4), (16, 64, 32, 4), (32, 32, 32, 4), (64, 64, 16, 4)]
+)
+def test_a_small_product_touches_the_lines_that_its_table_says(tile: tuple[int, ...]) -> None:
+    """Tiles of which some rows, columns and numbers of K are not there."""
+    rng = np.random.default_rng(5)
+    a, b = (rng.standard_normal(shape).astype(np.float16) for shape in ((3, 96, 80), (3, 80, 144)))
+    with forced(MATMUL.name, (*tile, 1)):
+        [(work, _)] = counted(lambda: ops.matmul(a, b), 1 << 10)
+    sizes = (96, 144, 80, 3, 2, 2, 2, 0)
+    found = next(
+        each for each in MATMUL.candidates("float16 nn", sizes) if each.config == (*tile, 1)
+    )
+    [launch] = found.launches
+    once, step = launch.entry.once.lines, launch.entry.step.lines
+    expected = once * launch.near[0] + step * launch.steps * launch.near[1]
+    assert sums_of(work).lines / work.programs == pytest.approx(expected, rel=0.05)
 
 
 def damaged(tmp_path: Path, change: Any) -> Path:

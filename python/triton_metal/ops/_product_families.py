@@ -254,7 +254,7 @@ def fragment_lines(pitch: int, inside: int) -> float:
     found = [
         len({(at + row * pitch + end) >> 7 for row in range(8) for end in (0, inside - 1)})
         for start in range(0, 128, math.gcd(8 * pitch, 128))
-        for at in range(start, start + max(128, inside), inside)
+        for at in range(start, start + max(min(128, pitch), inside), inside)
     ]
     return sum(found) / len(found)
 
