@@ -196,6 +196,11 @@ llvm::Expected<std::unique_ptr<ForLoop>> ForLoop::begin(Builder &builder, const 
     Result converted = std::holds_alternative<Constant>(*operand)
                            ? builder.constant(std::get<Constant>(*operand), *type)
                            : builder.cast(*operand, *type);
+    if (!converted && isNegative && operand == &stride) {
+      llvm::consumeError(converted.takeError());
+      return valueError("the step " + constantStep->str() + " of a loop is out of range: " +
+                        type->str() + " does not have its negative");
+    }
     if (!converted)
       return converted.takeError();
     bound = *converted;

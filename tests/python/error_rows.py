@@ -205,6 +205,14 @@ for k in x:
 for k in N:
     pass
 
+# step 0 | step of a loop must not be 0 | for k in range(0, n, 0):
+for k in range(0, n, 0):
+    pass
+
+# a step without a negative | int32 does not have its negative | for k in range(n, 0, -(2**31)):
+for k in range(n, 0, -(2**31)):
+    pass
+
 # two targets over a range | one name | for a, b in range(4):
 for a, b in range(4):
     pass
