@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 import triton_metal
 import triton_metal.language as tl
-from triton_metal.errors import CompilationError, GraphRefusal
+from triton_metal.errors import CompilationError, GraphRefusal, LaunchValueError
+from triton_metal.mlx import graph_launches
 from triton_metal.testing import contract_device
 
 import graph_refusals
@@ -48,6 +49,17 @@ def test_tensors_become_graphs() -> None:
         add_one_kernel[(2,)](x[1:], x[1:], N=4)
     assert launches == {"mlx-graph": 1}
     assert x.tolist() == [0, 2, 3, 4, 5, 6, 7, 8, 9]
+
+
+def test_arrays_longer_than_an_axis_of_mlx_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(graph_launches, "MOST_ELEMENTS", 7)
+    x, out = np.arange(8, dtype=np.float32), np.zeros(8, np.float32)
+    with (
+        triton_metal.device("mlx-graph"),
+        pytest.raises(LaunchValueError, match="argument x has 8 elements, but .* at most 7"),
+    ):
+        add_one_kernel[(2,)](x, out, N=4)
+    assert not out.any()
 
 
 def test_arrays_that_share_a_part_of_their_memory_stay_on_the_host() -> None:

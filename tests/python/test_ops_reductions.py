@@ -56,11 +56,21 @@ def bound(kind: str, x: np.ndarray, axis: Any, keepdims: bool) -> np.ndarray:
         return steps + 8 * EPS * (y + np.abs(x).max(**how)) + 16 * EPS
     if kind == "prod":
         return (n + 2) * EPS * y
-    if kind == "var":
-        return 3 * steps * (y + total / n)
-    if kind == "std":
-        return 3 * steps * (y + total / n / np.maximum(y, 1e-30) * 1)
+    if kind in ("var", "std"):
+        square = y * y if kind == "std" else y
+        error = 3 * steps * square + (steps * total / n) ** 2
+        return error if kind == "var" else np.minimum(error / np.maximum(y, 1e-30), np.sqrt(error))
     return steps * (total if kind in ("sum", "norm1") else total / n if kind == "mean" else y)
+
+
+@pytest.mark.parametrize("kind", ["var", "std"])
+@pytest.mark.parametrize(("count", "number"), [(31, 1.7e15), (1025, -1e17), (5000, 3.3e12)])
+def test_large_equal_numbers_vary_by_the_error_of_their_mean(
+    kind: str, count: int, number: float
+) -> None:
+    x = np.full((2, count), number, np.float32)
+    found = np.asarray(call(kind, x, 1, False), np.float64)
+    assert (found <= bound(kind, x.astype(np.float64), 1, False)).all()
 
 
 @pytest.mark.parametrize("kind", KINDS)

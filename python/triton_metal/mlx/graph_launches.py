@@ -10,6 +10,10 @@ from ..errors import LaunchValueError
 from . import graph_programs
 
 
+#: Of an axis of MLX's arrays, whose shapes are numbers of 32 bits (`mlx::core::ShapeElem`).
+MOST_ELEMENTS = 2**31 - 1
+
+
 def run_in_place(
     compiled: Any, grid: tuple[int, int, int], arguments: list[Any], scalar_words: bytes
 ) -> None:
@@ -50,7 +54,13 @@ def run_in_place(
     ):
         key = (address, size, 0) if size else (0, 0, index)
         if key not in copies:
-            copies[key] = mx.array(memory.view(unsigned(argument["type"], size)))
+            elements = memory.view(unsigned(argument["type"], size))
+            if elements.size > MOST_ELEMENTS:
+                raise LaunchValueError(
+                    f"{compiled.metadata.name}: argument {argument['name']} has {elements.size} elements, but an axis of an MLX "
+                    f"array has at most {MOST_ELEMENTS}"
+                )
+            copies[key] = mx.array(elements)
         arrays.append(copies[key])
     results, written, _ = graph_programs.run(compiled, grid, arrays, scalar_words)
     mx.eval(results)

@@ -349,7 +349,7 @@ def quantized_matmul(
     Raises LaunchValueError for shapes, dtypes and parameters that do not fit each other.
 
     Error, with u = 2^-24 and beside the rounding of the result: min(K, 6 √K) u Σ |x| (|scale · code| + |bias|), and with
-    more than 6 rows the rounding of the matrix.
+    more than 6 rows of ``x`` in all the rounding of the matrix.
 
     >>> import numpy as np, triton_metal.ops as ops
     >>> w = np.eye(32, dtype=np.float32)

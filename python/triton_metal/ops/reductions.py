@@ -94,8 +94,8 @@ def var(x: Array, axis: Axes = None, keepdims: bool = False, ddof: float = 0) ->
     infinite, and NaN if there is nothing to divide either, as in NumPy. Squares are infinite from 2^128 on, and differences of
     numbers that are infinite give NaN. Differentiable.
 
-    Error: three times that of `mean`, relative to y + Σ |x| / n. Raises LaunchValueError for another dtype, an axis that
-    ``x`` does not have, or a negative ``ddof``.
+    Error of a variance y: three times that of `sum`, relative to y, and the square of the error of `mean`. Raises LaunchValueError for
+    another dtype, an axis that ``x`` does not have, or a negative ``ddof``.
 
     >>> import numpy as np, triton_metal.ops as ops
     >>> ops.var(np.array([[1, 3], [2, 8]], np.float32), axis=1)
@@ -108,7 +108,7 @@ def var(x: Array, axis: Axes = None, keepdims: bool = False, ddof: float = 0) ->
 def std(x: Array, axis: Axes = None, keepdims: bool = False, ddof: float = 0) -> Array:
     """The square root of `var`. Its gradient is NaN where the result is 0.
 
-    Error: as of `var`. Raises what `var` does.
+    Error: the root of that of `var`, or that divided by the result where it is less. Raises what `var` does.
 
     >>> import numpy as np, triton_metal.ops as ops
     >>> ops.std(np.array([[1, 3], [2, 8]], np.float32), axis=1)
