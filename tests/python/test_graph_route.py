@@ -56,7 +56,7 @@ def test_arrays_longer_than_an_axis_of_mlx_are_refused(monkeypatch: pytest.Monke
     x, out = np.arange(8, dtype=np.float32), np.zeros(8, np.float32)
     with (
         triton_metal.device("mlx-graph"),
-        pytest.raises(LaunchValueError, match="argument x has 8 elements, but .* at most 7"),
+        pytest.raises(LaunchValueError, match=r"argument x has 8 elements, but .* at most 7"),
     ):
         add_one_kernel[(2,)](x, out, N=4)
     assert not out.any()

@@ -9,7 +9,6 @@ from ..array_memory import buffer_of, is_tensor, kernels_memory
 from ..errors import LaunchValueError
 from . import graph_programs
 
-
 #: Of an axis of MLX's arrays, whose shapes are numbers of 32 bits (`mlx::core::ShapeElem`).
 MOST_ELEMENTS = 2**31 - 1
 
