@@ -85,7 +85,7 @@ void TileDims::linkAll(ValueRange a, ValueRange b) {
     linkAll(one, other);
 }
 
-void TileDims::multiply(Value value) {
+void TileDims::addProduct(Value value) {
   for (unsigned dim = 0; dim < rankOf(value); ++dim)
     products.push_back(first.lookup(value) + dim);
 }
@@ -206,8 +206,8 @@ void TileDims::visit(Operation *op) {
         link(dot.getB(), column, dot.getD(), column);
         link(dot.getA(), column, dot.getB(), row);
         sum(dot.getA(), column);
-        multiply(dot.getA());
-        multiply(dot.getB());
+        addProduct(dot.getA());
+        addProduct(dot.getB());
       })
       .Case<tt::ReduceOp, tt::ScanOp>([&](auto combine) {
         Value tile = combine.getSrcs().front();

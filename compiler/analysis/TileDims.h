@@ -44,7 +44,7 @@ private:
   void pin(mlir::Value value, unsigned dim) { pins.push_back(first.lookup(value) + dim); }
   void pinAll(mlir::Value value);
   void sum(mlir::Value value, unsigned dim) { sums.push_back(first.lookup(value) + dim); }
-  void multiply(mlir::Value value);
+  void addProduct(mlir::Value value);
 
   llvm::DenseMap<mlir::Value, unsigned> first;
   llvm::SmallVector<TileDim> all;

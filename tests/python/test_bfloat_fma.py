@@ -70,6 +70,7 @@ def test_infinities_nan_and_zeros_keep_their_meaning() -> None:
         (inf, 1, 1, inf), (inf, 0, 1, nan), (1, 1, -inf, -inf), (inf, 1, -inf, nan), (nan, 1, 1, nan),
         (large, large, 1, inf), (large, 2, -large, large), (-large, 2, 1, -inf), (1, -1, 1, 0),
         (2, 3, 0, 6), (0, 5, 0, 0), (large, 1, large, inf), (large, large, -inf, -inf), (-large, large, inf, inf),
+        (inf, 2.0**-86, 1, inf), (-(2.0**-100), inf, 1, -inf), (2.0**-126, inf, -large, inf), (2.0**-120, -inf, inf, nan),
         (large, 2, -inf, -inf), (2.0**64, 2.0**64, -large, 2.0**120), (inf, large, -inf, nan),
     ]  # fmt: skip
     x, y, z, wanted = (

@@ -144,7 +144,7 @@ template <int bits, typename T> __attribute__((always_inline)) T round_to_odd(T 
 static const char fmaToOddText[] = R"(
 // a * b + c of bfloats: what is cut off leaves the last bit set, so that a second rounding sees it.
 inline float fma_to_odd(float a, float b, float c) {
-  bool is_large = isinf(a * b);
+  bool is_large = isinf(a * b) && !isinf(a) && !isinf(b);
   if (is_large)
     a *= 5.42101086e-20f, b *= 5.42101086e-20f, c = c * 5.42101086e-20f * 5.42101086e-20f;
   float product = a * b, sum = product + c, part = sum - product;

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+import itertools
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -249,20 +250,26 @@ def _depthwise_gradient(dtype: str, length: int, channels: int, taps: int) -> Ca
     return lambda: FILTER_GRADIENT(x, dy, [channels, taps, 1], *how)
 
 
-def _transposed(inputs: tuple[int, ...]) -> Calls:
-    """Transposed convolutions of stride 1, as gradients are, and 2."""
+#: Images of few programs and of many, whose tiles are larger.
+SIDES = (10, 24, 72)
+#: Few inputs and taps on a side, in one step or in several.
+FLAT = ((1, 3), (3, 1), (2, 2), (4, 2), (3, 3), (3, 5), (3, 7))
 
-    def make(dtype: str, outputs: int, side: int, n: int, stride: int) -> Callable[[], Any]:
-        x, w = zeros(dtype, 1, side, side, n), zeros(dtype, outputs, 3, 3, n)
-        return lambda: convolutions.conv_transpose2d(x, w, stride=stride, padding=1)
+
+def _transposed(sizes: Sequence[tuple[int, int]]) -> Calls:
+    """Transposed convolutions of so many inputs and taps on a side, of stride 1, as gradients are, and 2."""
+
+    def make(dtype: str, outputs: int, side: int, n: int, taps: int, stride: int) -> Callable[[], Any]:  # fmt: skip
+        x, w = zeros(dtype, 1, side, side, n), zeros(dtype, outputs, taps, taps, n)
+        return lambda: convolutions.conv_transpose2d(x, w, stride=stride)
 
     return _each(
         make,
         *(
-            (outputs, side, n, stride)
+            (outputs, side, n, taps, stride)
             for outputs in (16, 32, 64)
-            for side in (10, 24)
-            for n in inputs
+            for side in SIDES
+            for n, taps in sizes
             for stride in (1, 2)
         ),
     )
@@ -371,10 +378,13 @@ FURTHER: Mapping[str, Calls] = {
     "product_kernel columns ragged": _linear_losses(61, 121, 270),
     **_softmax_of_columns(False),
     **_softmax_of_columns(True),
-    "convolution_kernel tile8 transposed": _transposed((8,)),
-    "convolution_kernel tile16 transposed": _transposed((16, 48)),
-    "convolution_kernel tile32 transposed": _transposed((32, 64)),
-    "convolution_kernel flat transposed": _transposed((3,)),
+    **{
+        f"convolution_kernel tile{deep} transposed": _transposed(
+            [*itertools.product(inputs, (2, 3))]
+        )
+        for deep, inputs in ((8, (8,)), (16, (16, 48)), (32, (32, 64)))
+    },
+    **{f"convolution_kernel flat{deep} transposed": _transposed(FLAT) for deep in (8, 16, 32)},
     "convolution_kernel narrow": _each(_depthwise, *_DEPTHWISE),
     "convolution_kernel narrow ragged": _each(_depthwise, *_DEPTHWISE_RAGGED),
     "filter_gradient_kernel narrow": _each(_depthwise_gradient, *_DEPTHWISE),

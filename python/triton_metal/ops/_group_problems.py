@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -24,7 +25,7 @@ from . import (
 )
 from ._choices import forced
 from ._convolving import FILTER_GRADIENT
-from ._further_problems import FURTHER
+from ._further_problems import FLAT, FURTHER, SIDES
 from ._groups import SORTED
 from ._problems import Calls, zeros
 
@@ -124,10 +125,12 @@ def _merges(keys: str) -> Calls:
     return calls
 
 
-def _convolutions(inputs: tuple[int, ...], groups: int = 1) -> Calls:
+def _convolutions(sizes: Sequence[tuple[int, int]], groups: int = 1) -> Calls:
+    """Inputs and taps on a side."""
+
     def calls(dtype: str) -> Iterator[Callable[[], Any]]:
-        for outputs, side in ((outputs, side) for outputs in (16, 32, 64) for side in (10, 24)):
-            for n, taps in ((n, taps) for n in inputs for taps in (1, 3)):
+        for outputs, side in ((outputs, side) for outputs in (16, 32, 64) for side in SIDES):
+            for n, taps in sizes:
                 x = zeros(dtype, 1, side, side, groups * n)
                 w = zeros(dtype, groups * outputs, taps, taps, n)
                 yield lambda x=x, w=w: convolutions.conv2d(x, w, groups=groups)
@@ -460,13 +463,14 @@ PROBLEMS: Mapping[str, Calls] = {
     **_rows_of_words("word_vector_kernel", "mxfp4", 4),
     **_rows_of_words("byte_vector_kernel", "affine", 8),
     **_rows_of_words("byte_vector_kernel", "mxfp8", 8),
-    "convolution_kernel tile8": _convolutions((8,)),
-    "convolution_kernel tile16": _convolutions((16, 48)),
-    "convolution_kernel tile32": _convolutions((32, 64)),
-    "convolution_kernel flat": _convolutions((3,)),
-    "convolution_kernel tile8 grouped": _convolutions((8,), 2),
-    "convolution_kernel tile16 grouped": _convolutions((16, 48), 2),
-    "convolution_kernel tile32 grouped": _convolutions((32, 64), 2),
+    **{
+        f"convolution_kernel tile{deep}{side}": _convolutions(
+            [*itertools.product(inputs, (1, 3))], groups
+        )
+        for deep, inputs in ((8, (8,)), (16, (16, 48)), (32, (32, 64)))
+        for side, groups in (("", 1), (" grouped", 2))
+    },
+    **{f"convolution_kernel flat{deep}": _convolutions(FLAT) for deep in (8, 16, 32)},
     "filter_gradient_kernel tile": _filter_gradients((16, 32, 64)),
     "filter_gradient_kernel flat": _filter_gradients((3,)),
     "attention_kernel 32": _attention(32),

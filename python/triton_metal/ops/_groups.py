@@ -188,7 +188,7 @@ def _convolved(arguments: Arguments, grid: Sequence[int]) -> Seen:
     taps = math.prod(-(-n // step) for n, step in zip(arguments["TAPS"], steps_of_taps, strict=True))  # fmt: skip
     steps = -(-taps * inputs // block) if form == "flat" else taps * -(-inputs // block)
     tile = arguments["BLOCK_M"] * arguments["BLOCK_N"]
-    deep = block if form == "tile" else ""
+    deep = "" if form == "narrow" else block
     read = bytes_of(x) + bytes_of(arguments["w_ptr"])
     kind = f"{name_of(x)} {form}{deep}"
     if form == "narrow":
@@ -342,12 +342,11 @@ KERNELS: Mapping[str, tuple[Reader, tuple[str, ...]]] = {
     "convolution_kernel": (
         _convolved,
         (
-            *with_values("tile8", "tile16", "flat", "narrow", "narrow ragged"),
-            *with_values(
-                *(f"{form}{side}" for form in ("tile8", "tile16") for side in _SIDES),
-                "flat transposed",
-            ),
+            *with_values("narrow", "narrow ragged"),
+            *with_values(*(f"tile{deep}{side}" for deep in (8, 16) for side in ("", *_SIDES))),
+            *with_values(*(f"flat{deep}{side}" for deep in (8, 16) for side in ("", _SIDES[0]))),
             *(f"{half} tile32{side}" for half in DTYPES[1:] for side in ("", *_SIDES)),
+            *(f"{half} flat32{side}" for half in DTYPES[1:] for side in ("", _SIDES[0])),
         ),
     ),
     "filter_gradient_kernel": (

@@ -211,11 +211,12 @@ mx::array highProduct(const mx::array &x, const mx::array &y) {
 mx::array fusedShort(const mx::array &x, const mx::array &y, const mx::array &z) {
   mx::array a = mx::astype(x, mx::float32), b = mx::astype(y, mx::float32),
             c = mx::astype(z, mx::float32);
-  mx::array isLarge = mx::isinf(mx::multiply(a, b));
+  mx::array isInfinite = mx::logical_or(mx::isinf(a), mx::isinf(b));
+  mx::array isLarge = mx::logical_and(mx::isinf(mx::multiply(a, b)), mx::logical_not(isInfinite));
   mx::array scale = mx::where(isLarge, mx::array(0x1p-64f), mx::array(1.0f));
   c = mx::multiply(mx::multiply(c, scale), scale);
-  mx::array product = mx::multiply(mx::multiply(a, scale), mx::multiply(b, scale)), sum = mx::add(product, c),
-            part = mx::subtract(sum, product);
+  mx::array product = mx::multiply(mx::multiply(a, scale), mx::multiply(b, scale)),
+            sum = mx::add(product, c), part = mx::subtract(sum, product);
   mx::array rest = mx::add(mx::subtract(product, mx::subtract(sum, part)), mx::subtract(c, part));
   mx::array bits = mx::view(sum, mx::int32), isUp = mx::greater(rest, mx::array(0.0f));
   mx::array isEven = mx::equal(mx::bitwise_and(bits, mx::array(1)), mx::array(0));
