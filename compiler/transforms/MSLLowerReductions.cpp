@@ -107,10 +107,9 @@ public:
       : op(op), loc(op.getLoc()), combination(op.getCombine().front()), builder(op),
         shape(ReductionShape::get(op)) {
     for (Value result : op.getResults()) {
-      variables.emplace_back();
-      for (Operation *user : result.getUsers())
-        if (auto write = dyn_cast<WriteTileOp>(user))
-          variables.back() = write.getArray();
+      WriteTileOp write = getOwnWrite(result);
+      writes.push_back(write);
+      variables.push_back(write ? write.getArray() : Value());
     }
   }
 
@@ -120,13 +119,24 @@ public:
     else
       createLoopNest(builder, loc, shape.nest, shape.registers, shape.step,
                      [&](const Coord &at) { accumulate(at); });
-    for (Operation *user : llvm::to_vector(op->getUsers()))
-      if (isa<WriteTileOp>(user))
-        user->erase();
+    for (WriteTileOp write : writes)
+      if (write)
+        write.erase();
     op.erase();
   }
 
 private:
+  /// The write for which `msl-place-tiles` has made a variable of the result's own. A chunk has
+  /// none: where it is written to, as what a loop carries, it stays a value until then.
+  WriteTileOp getOwnWrite(Value result) {
+    if (shape.isChunk)
+      return {};
+    for (Operation *user : result.getUsers())
+      if (auto write = dyn_cast<WriteTileOp>(user))
+        return write;
+    return {};
+  }
+
   SmallVector<Value> getChunks(const Coord &at) {
     SmallVector<Value> chunks;
     for (Value operand : op.getOperands())
@@ -199,6 +209,7 @@ private:
   OpBuilder builder;
   ReductionShape shape;
   /// The variables of the results; null for a chunk.
+  SmallVector<WriteTileOp> writes;
   SmallVector<Value> variables;
 };
 

@@ -404,3 +404,53 @@ def test_columns_of_many_simdgroups_fit_into_threadgroup_memory(
     columns_kernel[(1,)](x, sums, maxima, M=m, N=n, num_warps=num_warps)
     np.testing.assert_array_equal(sums, x.sum(0))
     np.testing.assert_array_equal(maxima, x.max(0))
+
+
+@triton.jit
+def carried_sums_kernel(x_ptr, last_ptr, total_ptr, steps, N: tl.constexpr):
+    """Each step makes new numbers of pairs, and adds up the old ones behind that."""
+    i = tl.arange(0, N)
+    x = tl.load(x_ptr + i)
+    total = tl.zeros((N,), x.dtype)
+    for _ in range(steps):
+        new = tl.sum(tl.join(x * 5, x + 1), axis=1)
+        total = total + x
+        x = new
+    tl.store(last_ptr + i, x)
+    tl.store(total_ptr + i, total)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.int32])
+@pytest.mark.parametrize(
+    ("n", "num_warps"), [(32, 1), (64, 1), (128, 1), (256, 4), (512, 4), (128, 8)]
+)
+def test_a_carried_sum_does_not_replace_the_old_one_too_soon(
+    n: int, num_warps: int, dtype: Any
+) -> None:
+    x = np.arange(n).astype(dtype)
+    last, total = np.zeros_like(x), np.zeros_like(x)
+    carried_sums_kernel[(1,)](x, last, total, 3, n, num_warps=num_warps)
+    expected, added = x.copy(), np.zeros_like(x)
+    for _ in range(3):
+        added += expected
+        expected = expected * 6 + 1
+    np.testing.assert_array_equal(last, expected)
+    np.testing.assert_array_equal(total, added)
+
+
+@triton.jit
+def doubled_sums_kernel(x_ptr, out_ptr, steps, N: tl.constexpr):
+    """Sums of pairs with which a loop begins."""
+    x = tl.load(x_ptr + tl.arange(0, N))
+    y = tl.sum(tl.join(x * 5, x + 1), axis=1)
+    for _ in range(steps):
+        y = y + y
+    tl.store(out_ptr + tl.arange(0, N), y)
+
+
+@pytest.mark.parametrize(("n", "num_warps"), [(32, 1), (64, 1), (128, 2), (256, 4), (512, 4)])
+def test_a_loop_begins_with_sums_of_pairs(n: int, num_warps: int) -> None:
+    x = np.arange(n, dtype=np.int32)
+    out = np.zeros_like(x)
+    doubled_sums_kernel[(1,)](x, out, 3, n, num_warps=num_warps)
+    np.testing.assert_array_equal(out, 8 * (6 * x + 1))
