@@ -305,6 +305,7 @@ def _depthwise_sizes(*channels: int) -> tuple[tuple[int, int, int], ...]:
 
 
 _DEPTHWISE, _DEPTHWISE_RAGGED = _depthwise_sizes(16, 64), _depthwise_sizes(21, 75, 245)
+_DEPTHWISE_FOURS = _depthwise_sizes(20, 76, 244)
 
 
 def _reduction_gradient(kind: str, length: int) -> Calls:
@@ -387,8 +388,10 @@ FURTHER: Mapping[str, Calls] = {
     **{f"convolution_kernel flat{deep} transposed": _transposed(FLAT) for deep in (8, 16, 32)},
     "convolution_kernel narrow": _each(_depthwise, *_DEPTHWISE),
     "convolution_kernel narrow ragged": _each(_depthwise, *_DEPTHWISE_RAGGED),
+    "convolution_kernel narrow fours": _each(_depthwise, *_DEPTHWISE_FOURS),
     "filter_gradient_kernel narrow": _each(_depthwise_gradient, *_DEPTHWISE),
     "filter_gradient_kernel narrow ragged": _each(_depthwise_gradient, *_DEPTHWISE_RAGGED),
+    "filter_gradient_kernel narrow fours": _each(_depthwise_gradient, *_DEPTHWISE_FOURS),
     **{
         f"{kernel} {words}": _attention_gradients(width)
         for kernel in ("attention_dq_kernel", "attention_dkv_kernel")

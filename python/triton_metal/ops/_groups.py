@@ -30,6 +30,7 @@ from ._launches import (
     bytes_of,
     columns_form,
     form_of,
+    fours_form,
     name_of,
     rows_of,
     side_by_side,
@@ -195,7 +196,7 @@ def _convolved(arguments: Arguments, grid: Sequence[int]) -> Seen:
         # Of the last blocks of pixels and channels fewer are there.
         written = arguments["n_pixels"] * arguments["OUTPUTS"] * arguments["GROUPS"]
         there = steps * written // max(1, math.prod(grid[:2]))
-        return Seen(form_of(kind, inputs * arguments["GROUPS"]), tile, steps, read, there)
+        return Seen(fours_form(kind, inputs * arguments["GROUPS"]), tile, steps, read, there)
     # Places of a group are sums of more terms.
     grouped = form == "tile" and arguments["GROUPS"] > 1
     side = " transposed" if back else " grouped" if grouped else ""
@@ -214,7 +215,7 @@ def _filter_gradient(arguments: Arguments, grid: Sequence[int]) -> Seen:
         return Seen(kind, tile, steps, read)
     summed = arguments["n_pixels"] * arguments["NARROWS"] * arguments["GROUPS"]
     there = summed // max(1, grid[0] * grid[2])
-    kind = form_of(kind, arguments["WIDES"] * arguments["GROUPS"])
+    kind = fours_form(kind, arguments["WIDES"] * arguments["GROUPS"])
     return Seen(kind, tile, steps, read, there)
 
 
@@ -270,6 +271,11 @@ _SORTS = tuple(
     for block in SORTED
     for dtype in DTYPES
     if not (form and dtype == "float32" and block == SORTED[-1])
+)
+#: Convolutions of groups that are too small for products.
+_NARROW = (
+    *with_values("narrow", "narrow ragged"),
+    *(f"{half} narrow fours" for half in DTYPES[1:]),
 )
 #: Convolutions that are no plain ones.
 _SIDES = (" transposed", " grouped")
@@ -342,7 +348,7 @@ KERNELS: Mapping[str, tuple[Reader, tuple[str, ...]]] = {
     "convolution_kernel": (
         _convolved,
         (
-            *with_values("narrow", "narrow ragged"),
+            *_NARROW,
             *with_values(*(f"tile{deep}{side}" for deep in (8, 16) for side in ("", *_SIDES))),
             *with_values(*(f"flat{deep}{side}" for deep in (8, 16) for side in ("", _SIDES[0]))),
             *(f"{half} tile32{side}" for half in DTYPES[1:] for side in ("", *_SIDES)),
@@ -351,7 +357,7 @@ KERNELS: Mapping[str, tuple[Reader, tuple[str, ...]]] = {
     ),
     "filter_gradient_kernel": (
         _filter_gradient,
-        with_values("tile", "flat", "narrow", "narrow ragged"),
+        (*with_values("tile", "flat"), *_NARROW),
     ),
     "attention_kernel": (_attention, with_values("32", "64", "64+", "128", "256")),
     "join_kernel": (_joined, ("16", "32", "64", "128", "256")),

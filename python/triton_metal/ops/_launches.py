@@ -53,6 +53,12 @@ def form_of(kind: str, length: int) -> str:
     return f"{kind} ragged" if length % multiple else kind
 
 
+def fours_form(kind: str, length: int) -> str:
+    """As `form_of`, of what is read four by four where rows of 16 bits begin at multiples of 8 bytes, of which a launch tells, too."""
+    found = form_of(kind, length)
+    return found if found == kind or length % 4 else f"{kind} fours"
+
+
 def columns_form(kind: str, inner: int) -> str:
     """A kind of so many columns side by side, the last of which fill their tile or do not."""
     return f"{kind} ragged" if inner % 16 else kind

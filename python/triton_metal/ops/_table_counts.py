@@ -98,7 +98,7 @@ def observed(kind: str) -> Iterator[tuple[tuple[int, ...], int, Any]]:
         with forced(GROUPS.name, (0,)), asked() as questions:
             counted(call)
         # The first row or column alone begins at a line.
-        most = 8 if kind.endswith("ragged") or "columns" in words else 1
+        most = 8 if kind.endswith(("ragged", "fours")) or "columns" in words else 1
         sizes = next((q[2] for q in questions if q[:2] == (GROUPS.name, kind)), None)
         if sizes is None:
             continue
