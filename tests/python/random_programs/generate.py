@@ -70,6 +70,7 @@ STEPS: list[tuple[float, Step]] = [
     (0.6, views.split),
     (0.8, views.gather),
     (3, reductions.reduce),
+    (1, reductions.reduce_joined),
     (0.5, reductions.reduce_small),
     (0.5, reductions.reduce_pair),
     (0.5, reductions.softmax_like),

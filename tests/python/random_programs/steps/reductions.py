@@ -191,6 +191,22 @@ def reduce(program: Program) -> None:
     program.compute(filled, lambda x: fold(x, axes, keep), a)
 
 
+def reduce_joined(program: Program) -> None:
+    """Two tiles number by number, as pairs that are reduced."""
+    a = program.pick(lambda t: 0 < len(t.shape) < 4)
+    b = program.pick(lambda t: t.shape == a.shape and t.dtype == a.dtype)
+    name = program.rng.choice(["sum", "sum", "max", "min"])
+    fold, rank = KINDS[f"tl.{name}({{0}}, {{axis}}{{keep}})"], len(a.shape)
+
+    def reduced(x: Value, y: Value) -> Value:
+        known = m.both(x.known, y.known)
+        pairs = np.stack([x.data, y.data], -1)
+        both = None if known is None else np.stack([known, known], -1)
+        return fold(Value(pairs, x.dtype, both), (rank + 1,), False)
+
+    program.compute(f"tl.{name}(tl.join({{0}}, {{1}}), {rank})", reduced, a, b)
+
+
 def reduce_small(program: Program) -> None:
     """A sum of floats that are small whole numbers."""
     a = program.pick(
