@@ -184,10 +184,10 @@ def _convolved(arguments: Arguments, grid: Sequence[int]) -> Seen:
     """Tiles of pixels and channels, and steps over taps and inputs."""
     x, form, back = arguments["x_ptr"], arguments["FORM"], arguments["TRANSPOSED"]
     inputs, block = arguments["INPUTS"], arguments["BLOCK_K"]
-    # Those that fall on places of the input.
-    steps_of_taps = arguments["STEP"] if back else (1, 1, 1)
-    taps = math.prod(-(-n // step) for n, step in zip(arguments["TAPS"], steps_of_taps, strict=True))  # fmt: skip
-    steps = -(-taps * inputs // block) if form == "flat" else taps * -(-inputs // block)
+    # Of a transposed one, each tap falls on places of the input in one phase of the result.
+    taps = math.prod(arguments["TAPS"]) / (math.prod(arguments["STRIDE"]) if back else 1)
+    deep_steps = taps * inputs / block if form == "flat" else taps * -(-inputs // block)
+    steps = max(1, math.ceil(deep_steps))
     tile = arguments["BLOCK_M"] * arguments["BLOCK_N"]
     deep = "" if form == "narrow" else block
     read = bytes_of(x) + bytes_of(arguments["w_ptr"])

@@ -24,6 +24,8 @@ from ._problems import PROBLEMS
 
 #: Kernels whose programs share the work by how many they are: each does more of it in a part of the grid, which says nothing.
 SHARING = ("decode_kernel", "norm_backward_kernel", "weight_gradients_kernel")
+#: Kernels whose last axis of programs are phases, of which each does another part of the work: all are counted.
+PHASED = ("convolution_kernel",)
 #: Kernels whose results say where later launches read: what a part of the grid leaves out would be places outside of arrays.
 PLACING = (
     "plain_indices_kernel", "sort_kernel", "split_kernel", "merge_kernel", "starts_kernel",
@@ -52,7 +54,11 @@ def counted(call: Callable[[], Any], most: int = 1) -> list[tuple[Work, int]]:
     def turn(kernel: Any, grid: tuple[int, ...]) -> tuple[int, ...]:
         sizes = (*grid, 1, 1)[:3]
         programs.append(sizes[0] * sizes[1] * sizes[2])
-        return sizes if kernel.name in SHARING + PLACING else part_of(sizes, most)
+        if kernel.name in SHARING + PLACING:
+            return sizes
+        if kernel.name in PHASED:
+            return (*part_of((*sizes[:2], 1), most)[:2], sizes[2])
+        return part_of(sizes, most)
 
     with device("host"), counting() as found, turned_grids(turn):
         call()
