@@ -106,11 +106,8 @@ public:
   explicit ReductionLowering(ReduceRegistersOp op)
       : op(op), loc(op.getLoc()), combination(op.getCombine().front()), builder(op),
         shape(ReductionShape::get(op)) {
-    for (Value result : op.getResults()) {
-      WriteTileOp write = getOwnWrite(result);
-      writes.push_back(write);
-      variables.push_back(write ? write.getArray() : Value());
-    }
+    for (Value result : op.getResults())
+      writes.push_back(getOwnWrite(result));
   }
 
   void run() {
@@ -146,9 +143,9 @@ private:
 
   void finish(SmallVector<Value> chunks, const Coord &at) {
     chunks = combineComponents(builder, loc, combination, chunks, shape.inside);
-    for (auto [result, variable, chunk] : llvm::zip_equal(op.getResults(), variables, chunks)) {
-      if (variable)
-        writeArray(builder, loc, variable, shape.compress(at), shape.width, chunk);
+    for (auto [result, write, chunk] : llvm::zip_equal(op.getResults(), writes, chunks)) {
+      if (write)
+        writeArray(builder, loc, write.getArray(), shape.compress(at), shape.width, chunk);
       else
         result.replaceAllUsesWith(isTile(chunk) ? AsTileOp::create(builder, loc, chunk).getResult()
                                                 : chunk);
@@ -208,9 +205,8 @@ private:
   Block &combination;
   OpBuilder builder;
   ReductionShape shape;
-  /// The variables of the results; null for a chunk.
+  /// The writes of the results to their variables; null for a chunk.
   SmallVector<WriteTileOp> writes;
-  SmallVector<Value> variables;
 };
 
 struct LowerReductions : triton_metal::impl::MSLLowerReductionsBase<LowerReductions> {

@@ -252,6 +252,8 @@ def _depthwise_gradient(dtype: str, length: int, channels: int, taps: int) -> Ca
 
 #: Images of few programs and of many, whose tiles are larger.
 SIDES = (10, 24, 72)
+#: By the inputs of a step: inputs that are read so many at once.
+DEEP = {8: (8,), 16: (16, 48), 32: (32, 64)}
 #: Few inputs and taps on a side, in one step or in several.
 FLAT = ((1, 3), (3, 1), (2, 2), (4, 2), (3, 3), (3, 5), (3, 7))
 
@@ -383,9 +385,9 @@ FURTHER: Mapping[str, Calls] = {
         f"convolution_kernel tile{deep} transposed": _transposed(
             [*itertools.product(inputs, (2, 3))]
         )
-        for deep, inputs in ((8, (8,)), (16, (16, 48)), (32, (32, 64)))
+        for deep, inputs in DEEP.items()
     },
-    **{f"convolution_kernel flat{deep} transposed": _transposed(FLAT) for deep in (8, 16, 32)},
+    **{f"convolution_kernel flat{deep} transposed": _transposed(FLAT) for deep in DEEP},
     "convolution_kernel narrow": _each(_depthwise, *_DEPTHWISE),
     "convolution_kernel narrow ragged": _each(_depthwise, *_DEPTHWISE_RAGGED),
     "convolution_kernel narrow fours": _each(_depthwise, *_DEPTHWISE_FOURS),

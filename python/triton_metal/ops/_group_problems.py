@@ -25,7 +25,7 @@ from . import (
 )
 from ._choices import forced
 from ._convolving import FILTER_GRADIENT
-from ._further_problems import FLAT, FURTHER, SIDES
+from ._further_problems import DEEP, FLAT, FURTHER, SIDES
 from ._groups import SORTED
 from ._problems import Calls, zeros
 
@@ -467,10 +467,10 @@ PROBLEMS: Mapping[str, Calls] = {
         f"convolution_kernel tile{deep}{side}": _convolutions(
             [*itertools.product(inputs, (1, 3))], groups
         )
-        for deep, inputs in ((8, (8,)), (16, (16, 48)), (32, (32, 64)))
+        for deep, inputs in DEEP.items()
         for side, groups in (("", 1), (" grouped", 2))
     },
-    **{f"convolution_kernel flat{deep}": _convolutions(FLAT) for deep in (8, 16, 32)},
+    **{f"convolution_kernel flat{deep}": _convolutions(FLAT) for deep in DEEP},
     "filter_gradient_kernel tile": _filter_gradients((16, 32, 64)),
     "filter_gradient_kernel flat": _filter_gradients((3,)),
     "attention_kernel 32": _attention(32),

@@ -180,8 +180,10 @@ class MatrixProducts(Family):
             traffic = max(programs * (block_m + block_n) * k, usual_traffic)
             near = _near(kind.split()[1], sizes, entry.config)
             # What was counted stores numbers of the operands' dtype, or int32, in two tiles side by side.
-            stored = {"int8": 4, "float8": 2}.get(dtype) or BYTES[dtype]
-            counted = (2 * block_n + 3 * (n % 16 != 0 and not tensor)) * stored
+            counted = (
+                2 * block_n + 3 * (n % 16 != 0 and not tensor),
+                {"int8": 4, "float8": 2}.get(dtype) or BYTES[dtype],
+            )
             for wanted in self.parts(m, n, k, batch, split, entry.config):
                 parts = parts_with_work(k, block_k, wanted)
                 whole = cdiv(k, parts) % block_k == 0
@@ -191,10 +193,8 @@ class MatrixProducts(Family):
                 first = part_launch(
                     ended, programs, k, block_k, parts, read, m * n * batch, out_bytes
                 )
-                wide = 16 if tensor else 8
-                there = result_there(m, n, (block_m, block_n), wide)
-                written = result_lines(n, out_bytes if parts == 1 else 4, wide)
-                stores = written * there / fragment_lines(counted, wide * stored)
+                size = out_bytes if parts == 1 else 4
+                stores = share_of_stores(m, n, size, entry.config, counted, 16 if tensor else 8)
                 launches = [first._replace(near=(stores, near))]
                 if parts > 1:
                     launches.append(
@@ -259,14 +259,16 @@ def fragment_lines(pitch: int, inside: int) -> float:
     return sum(found) / len(found)
 
 
-def result_lines(n: int, size: int, wide: int = 8) -> float:
-    """The lines of a fragment of so many columns of a result with rows of n numbers of ``size`` bytes."""
-    return fragment_lines(n * size, wide * size)
-
-
-def result_there(m: int, n: int, tile: Sequence[int], wide: int = 8) -> float:
-    """The share of the rows of all tiles' fragments that there are."""
-    return share_there(m, tile[0]) * cdiv(n, wide) * wide / max(cdiv(n, tile[1]) * tile[1], 1)
+def share_of_stores(
+    m: int, n: int, size: int, tile: Sequence[int], counted: tuple[int, int], wide: int = 8
+) -> float:
+    """The lines to which a product stores numbers of ``size`` bytes over those that were counted, of rows of ``counted`` numbers and their
+    bytes. A fragment is so many columns ``wide``; of tiles that are cut, some are not there.
+    """
+    columns, stored = counted
+    lines = fragment_lines(n * size, wide * size) / fragment_lines(columns * stored, wide * stored)
+    there = cdiv(n, wide) * wide / max(cdiv(n, tile[1]) * tile[1], 1)
+    return lines * share_there(m, tile[0]) * there
 
 
 def _near(ways: str, sizes: tuple[int, ...], config: Config) -> float:
@@ -423,9 +425,8 @@ class QuantizedProducts(Family):
             counted, found = lines_near(count, inside, whole, True)
             far += counted
             near += found * there
-        # Fragments that were counted had rows of whole lines.
-        stores = result_lines(n, number) / 8
-        return stores * result_there(m, n, (block_m, block_n)), near / far
+        # What was counted has 1024 columns.
+        return share_of_stores(m, n, number, config, (1024, number)), near / far
 
 
 QUANTIZED = QuantizedProducts()

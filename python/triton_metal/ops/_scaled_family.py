@@ -10,12 +10,10 @@ from ._family import Candidate, Family, cdiv, parts_up_to
 from ._product_families import (
     ADD_PARTS,
     between,
-    fragment_lines,
     lines_near,
     part_launch,
     parts_with_work,
-    result_lines,
-    result_there,
+    share_of_stores,
     share_there,
     warps_for,
 )
@@ -88,7 +86,6 @@ class ScaledProducts(Family):
             else:
                 whole = entry
             near = _near(kind, sizes, entry.config)
-            there = result_there(m, n, (block_m, block_n))
             work = max(programs * block_m * block_n, usual)
             staged = programs * (entry.staged_once + cdiv(k, block_k) * entry.staged_step)
             for wanted in self.parts(m, n, k, split, entry.config):
@@ -99,8 +96,7 @@ class ScaledProducts(Family):
                 first = part_launch(found, programs, k, block_k, parts, read, m * n, out_bytes, 0)
                 # What was counted stores numbers of 16 bits, or 32 of parts, in two tiles side by side.
                 size, stored = (out_bytes, 2) if parts == 1 else (4, 4)
-                counted = fragment_lines(2 * block_n * stored, 8 * stored)
-                stores = result_lines(n, size) * there / counted
+                stores = share_of_stores(m, n, size, entry.config, (2 * block_n, stored))
                 launches = [first._replace(near=(stores, near))]
                 if parts > 1:
                     launches.append(ADD_PARTS.launch(result, m * n, parts))

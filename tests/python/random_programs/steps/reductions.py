@@ -11,6 +11,7 @@ from .. import arithmetic as m
 from ..arithmetic import Value
 from ..dtypes import BOOL, F16, F32, I32, U32, DType, Refused
 from ..program import Function, Program
+from .views import paired
 
 
 def _known(value: Value, axes: tuple[int, ...], keep: bool) -> np.ndarray | None:
@@ -198,12 +199,8 @@ def reduce_joined(program: Program) -> None:
     name = program.rng.choice(["sum", "sum", "max", "min"])
     fold, rank = KINDS[f"tl.{name}({{0}}, {{axis}}{{keep}})"], len(a.shape)
 
-    def reduced(x: Value, y: Value) -> Value:
-        known = m.both(x.known, y.known)
-        pairs = np.stack([x.data, y.data], -1)
-        both = None if known is None else np.stack([known, known], -1)
-        return fold(Value(pairs, x.dtype, both), (rank + 1,), False)
-
+    pairs = paired(lambda x, y: np.stack([x, y], -1))
+    reduced = lambda x, y: fold(pairs(x, y), (rank + 1,), False)  # noqa: E731
     program.compute(f"tl.{name}(tl.join({{0}}, {{1}}), {rank})", reduced, a, b)
 
 

@@ -90,7 +90,7 @@ def broadcast(program: Program) -> None:
     )
 
 
-def _paired(function: Callable[..., np.ndarray]) -> Callable[..., Value]:
+def paired(function: Callable[..., np.ndarray]) -> Callable[..., Value]:
     """A function of several arrays of one dtype as one of values."""
 
     def apply(*values: Value) -> Value:
@@ -111,12 +111,12 @@ def join(program: Program) -> None:
     b = program.pick(lambda t: t.shape == a.shape and t.dtype == a.dtype, unknown=True)
     kind = program.rng.choice(["join", "cat", "interleave"])
     if kind == "join":
-        program.compute("tl.join({0}, {1})", _paired(lambda x, y: np.stack([x, y], -1)), a, b)
+        program.compute("tl.join({0}, {1})", paired(lambda x, y: np.stack([x, y], -1)), a, b)
     elif kind == "cat":
         dim = program.rng.randrange(len(a.shape))
         program.compute(
             f"tl.cat({{0}}, {{1}}, dim={dim})",
-            _paired(lambda x, y: np.concatenate([x, y], dim + 1)),
+            paired(lambda x, y: np.concatenate([x, y], dim + 1)),
             a,
             b,
         )
@@ -124,7 +124,7 @@ def join(program: Program) -> None:
         shape = (*a.shape[:-1], 2 * a.shape[-1])
         program.compute(
             "tl.interleave({0}, {1})",
-            _paired(lambda x, y: np.stack([x, y], -1).reshape((x.shape[0], *shape))),
+            paired(lambda x, y: np.stack([x, y], -1).reshape((x.shape[0], *shape))),
             a,
             b,
         )
