@@ -215,8 +215,16 @@ static FailureOr<CompiledKernel> compile(ModuleOp module, const std::string *tti
   auto lowerInMemory = [&](CompileOptions chosen) -> LogicalResult {
     if (succeeded(lower(chosen)))
       return success();
-    // Whole tiles need more registers, but nothing that a target might refuse.
     if ((*work)->hasAttr(ttm::TTMDialect::getSlicesAttrName())) {
+      // What is staged for all slices may be too much. Each of them can stage it for itself.
+      if (needsLessMemory(*work)) {
+        diagnostics.clear();
+        CompileOptions separate = chosen;
+        separate.sharesOperands = false;
+        if (succeeded(lower(separate)))
+          return success();
+      }
+      // Whole tiles need more registers, but nothing that a target might refuse.
       diagnostics.clear();
       chosen.sliceTiles = false;
       if (succeeded(lower(chosen)))

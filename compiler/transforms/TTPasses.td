@@ -59,6 +59,9 @@ def TTRewriteDescriptors : Pass<"tt-rewrite-descriptors", "::mlir::ModuleOp"> {
     What all elements of a block share goes to the scalar base. A dimension's mask compares the place in the block with
     two scalars, from which a later pass sees whether all elements are inside.
 
+    Where each place in a tensor is memory of its own, by its sizes and strides or by what a launch says (`tt.non_overlapping`), accesses
+    tell which tensor they touch, and at which offsets (`tt.places`), so that a later pass sees which blocks do not overlap.
+
     ```mlir
     %d = tt.make_tensor_descriptor %x, [%n], [%c1] : <f32>, <64xf32>
     %v = tt.descriptor_load %d[%i] : !tt.tensordesc<64xf32> -> tensor<64xf32>
@@ -73,7 +76,7 @@ def TTRewriteDescriptors : Pass<"tt-rewrite-descriptors", "::mlir::ModuleOp"> {
     %end = arith.select %some, %rest, %c0 : i32
     %inside = arith.cmpi slt, %range, %ends : tensor<64xi32>
     (the same for the elements before the tensor, unless %i is a constant that is not negative)
-    %v = tt.load %p, %mask, %zeros : tensor<64x!tt.ptr<f32>>
+    %v = tt.load %p, %mask, %zeros {tt.places = array<i32: 0, 0, 0>} : tensor<64x!tt.ptr<f32>>
     ```
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect"];
@@ -557,7 +560,7 @@ def TTSliceTiles : Pass<"tt-slice-tiles", "::mlir::ModuleOp"> {
     Rows can be sliced if no operation combines or moves elements along them, if nothing else happens between the operations on them
     but what may be done twice, and if no slice touches what another one writes. Slices write to other arrays than they read from,
     each once; or the sliced dimension fills blocks of its own length in an array, wherever it is accessed, as rows of constant length do, so
-    that a slice has the same part of each. What each row has once is computed or loaded for each of its uses, so that it does not
+    that a slice has the same part of each; or all accesses are to blocks of one tensor at the same offset along it (`tt.places`). What each row has once is computed or loaded for each of its uses, so that it does not
     tie rows to columns. The dimension and the number of slices are those
     with which a thread needs the fewest registers by the model, but no more slices than needed; slices have 16 rows or more. The module says how many slices there
     are.

@@ -3,6 +3,7 @@
 #include "dialect/tt/TT.h"
 #include "dialect/ttm/LocationNames.h"
 #include "transforms/BlockAccess.h"
+#include "transforms/BlockPlaces.h"
 #include "transforms/Constants.h"
 #include "transforms/Passes.h"
 #include "transforms/ValueParts.h"
@@ -46,6 +47,17 @@ struct Descriptor {
   ArrayRef<Value> parts;
 };
 
+/// An access to a block: its addresses, and the places of its tensor that it touches.
+struct BlockOfTensor : BlockAddresses {
+  DenseI32ArrayAttr places;
+
+  /// Marks the access, if places of its tensor do not share memory.
+  void mark(Operation *access) const {
+    if (places)
+      access->setAttr(tt::placesAttrName, places);
+  }
+};
+
 class Rewriter : public ValueParts {
 public:
   explicit Rewriter(MLIRContext *context) : builder(context) {}
@@ -59,11 +71,12 @@ private:
   void advance(tt::AdvanceOp op);
   void makeDescriptor(tt::MakeTensorDescOp op);
 
-  template <typename Access> BlockAddresses addressesOf(Access op, RankedTensorType tile);
-  BlockAddresses addressesOf(Value desc, ValueRange offsets);
-  template <typename Access> BlockAddresses rowsOf(Access op, Type tile);
+  template <typename Access> BlockOfTensor addressesOf(Access op, RankedTensorType tile);
+  BlockOfTensor addressesOf(Value desc, ValueRange offsets);
+  BlockOfTensor addressesOf(Value base, ArrayRef<BlockDim> dims, RankedTensorType tile);
+  template <typename Access> BlockOfTensor rowsOf(Access op, Type tile);
   Value paddingOf(Value desc, RankedTensorType tile);
-  Value load(Operation *op, Value desc, BlockAddresses at, RankedTensorType tile);
+  Value load(Operation *op, Value desc, const BlockOfTensor &at, RankedTensorType tile);
   Value reshape(Value value, Type type);
   Value roundToTF32(Value value, Value flag);
 
@@ -82,6 +95,7 @@ private:
 
   OpBuilder builder;
   Location loc = builder.getUnknownLoc();
+  BlockPlaces places;
 };
 
 SmallVector<PartType> Rewriter::partsOf(Type type) {
@@ -166,6 +180,9 @@ void Rewriter::enter(tt::FuncOp function) {
                               builder.getI32IntegerAttr(divisibility));
       }
     known(lastStride, builder.getI64IntegerAttr(1));
+    auto apart = function.getArgAttrOfType<BoolAttr>(unsigned(index), tt::nonOverlappingAttrName);
+    if (apart && apart.getValue())
+      places.setNonOverlapping(parts.front());
     size_t part = lastStride;
     for (StringRef name : {tt::padsWithNanAttrName, tt::roundsToTF32AttrName}) {
       ++part;
@@ -216,8 +233,12 @@ void Rewriter::makeDescriptor(tt::MakeTensorDescOp op) {
 // Accesses
 //===----------------------------------------------------------------------===//
 
+BlockOfTensor Rewriter::addressesOf(Value base, ArrayRef<BlockDim> dims, RankedTensorType tile) {
+  return {makeBlockAddresses(builder, loc, base, dims, tile), places.get(base, dims)};
+}
+
 /// The addresses of a load or store through a block pointer.
-template <typename Access> BlockAddresses Rewriter::addressesOf(Access op, RankedTensorType tile) {
+template <typename Access> BlockOfTensor Rewriter::addressesOf(Access op, RankedTensorType tile) {
   BlockPointer block(get(op.getPtr()));
   DenseI32ArrayAttr checked = op.getBoundaryCheckAttr();
   SmallVector<BlockDim> dims;
@@ -226,25 +247,25 @@ template <typename Access> BlockAddresses Rewriter::addressesOf(Access op, Ranke
     dims.push_back(
         {isChecked ? block.size(dim) : Value(), block.stride(dim), block.offset(dim), {}});
   }
-  return makeBlockAddresses(builder, loc, block.base(), dims, tile);
+  return addressesOf(block.base(), dims, tile);
 }
 
 /// The addresses of a descriptor's block.
-BlockAddresses Rewriter::addressesOf(Value value, ValueRange offsets) {
+BlockOfTensor Rewriter::addressesOf(Value value, ValueRange offsets) {
   Descriptor desc(get(value));
   SmallVector<BlockDim> dims;
   for (unsigned dim = 0; dim < desc.rank; ++dim)
     dims.push_back({desc.size(dim), desc.stride(dim), offsets[dim], {}});
   auto type = cast<tt::TensorDescType>(value.getType());
-  return makeBlockAddresses(builder, loc, desc.base(), dims, type.getTileType());
+  return addressesOf(desc.base(), dims, type.getTileType());
 }
 
 /// The addresses of a gather or a scatter.
-template <typename Access> BlockAddresses Rewriter::rowsOf(Access op, Type tile) {
+template <typename Access> BlockOfTensor Rewriter::rowsOf(Access op, Type tile) {
   Descriptor desc(get(op.getDesc()));
   BlockDim dims[] = {{desc.size(0), desc.stride(0), {}, op.getXOffsets()},
                      {desc.size(1), desc.stride(1), op.getYOffset(), {}}};
-  return makeBlockAddresses(builder, loc, desc.base(), dims, cast<RankedTensorType>(tile));
+  return addressesOf(desc.base(), dims, cast<RankedTensorType>(tile));
 }
 
 /// What a load finds outside of the tensor.
@@ -261,8 +282,9 @@ Value Rewriter::paddingOf(Value desc, RankedTensorType tile) {
   return arith::SelectOp::create(builder, loc, flag, nans, zeros);
 }
 
-Value Rewriter::load(Operation *op, Value desc, BlockAddresses at, RankedTensorType tile) {
+Value Rewriter::load(Operation *op, Value desc, const BlockOfTensor &at, RankedTensorType tile) {
   auto load = tt::LoadOp::create(builder, loc, at.pointers, at.mask, paddingOf(desc, tile));
+  at.mark(load);
   if (auto whole = dyn_cast<tt::DescriptorLoadOp>(op)) {
     load.setCacheModifier(whole.getCacheModifier());
     load.setEvictionPolicy(whole.getEvictionPolicy());
@@ -335,7 +357,7 @@ LogicalResult Rewriter::rewrite(Operation *op) {
     makeDescriptor(make);
   } else if (auto read = dyn_cast<tt::LoadOp>(op)) {
     auto tile = cast<RankedTensorType>(read.getType());
-    BlockAddresses at = addressesOf(read, tile);
+    BlockOfTensor at = addressesOf(read, tile);
     Value other;
     if (read.getPadding() && at.mask) {
       TypedAttr number = builder.getZeroAttr(tile.getElementType());
@@ -345,38 +367,40 @@ LogicalResult Rewriter::rewrite(Operation *op) {
       }
       other = arith::ConstantOp::create(builder, loc, DenseElementsAttr::get(tile, number));
     }
-    replace(op, tt::LoadOp::create(builder, loc, tile, at.pointers, at.mask, other,
+    auto load = tt::LoadOp::create(builder, loc, tile, at.pointers, at.mask, other,
                                    read.getCacheModifier(), read.getEvictionPolicy(),
                                    read.getCachePolicyAttr(), read.getIsVolatile(),
-                                   DenseI32ArrayAttr(), IntegerAttr()));
+                                   DenseI32ArrayAttr(), IntegerAttr());
+    at.mark(load);
+    replace(op, load);
   } else if (auto write = dyn_cast<tt::StoreOp>(op)) {
-    BlockAddresses at = addressesOf(write, cast<RankedTensorType>(write.getValue().getType()));
-    tt::StoreOp::create(builder, loc, at.pointers, write.getValue(), at.mask,
-                        write.getCacheModifier(), write.getEvictionPolicy(),
-                        write.getCachePolicyAttr(), DenseI32ArrayAttr());
+    BlockOfTensor at = addressesOf(write, cast<RankedTensorType>(write.getValue().getType()));
+    at.mark(tt::StoreOp::create(builder, loc, at.pointers, write.getValue(), at.mask,
+                                write.getCacheModifier(), write.getEvictionPolicy(),
+                                write.getCachePolicyAttr(), DenseI32ArrayAttr()));
     eraseLater(op);
   } else if (auto read = dyn_cast<tt::DescriptorLoadOp>(op)) {
-    BlockAddresses at = addressesOf(read.getDesc(), read.getIndices());
+    BlockOfTensor at = addressesOf(read.getDesc(), read.getIndices());
     RankedTensorType tile = read.getDesc().getType().getTileType();
     replace(op, reshape(load(op, read.getDesc(), at, tile), read.getType()));
   } else if (auto write = dyn_cast<tt::DescriptorStoreOp>(op)) {
-    BlockAddresses at = addressesOf(write.getDesc(), write.getIndices());
+    BlockOfTensor at = addressesOf(write.getDesc(), write.getIndices());
     Value value = reshape(write.getSrc(), write.getDesc().getType().getTileType());
-    tt::StoreOp::create(builder, loc, at.pointers, value, at.mask);
+    at.mark(tt::StoreOp::create(builder, loc, at.pointers, value, at.mask));
     eraseLater(op);
   } else if (auto reduce = dyn_cast<tt::DescriptorReduceOp>(op)) {
     tt::TensorDescType desc = reduce.getDesc().getType();
-    BlockAddresses at = addressesOf(reduce.getDesc(), reduce.getIndices());
+    BlockOfTensor at = addressesOf(reduce.getDesc(), reduce.getIndices());
     tt::AtomicRMWOp::create(builder, loc, desc.getTileType(),
                             updateOf(reduce.getKind(), desc.getBlockType().getElementType()),
                             at.pointers, reshape(reduce.getSrc(), desc.getTileType()), at.mask,
                             tt::MemSemantic::ACQUIRE_RELEASE, tt::MemSyncScope::GPU);
     eraseLater(op);
   } else if (auto gather = dyn_cast<tt::DescriptorGatherOp>(op)) {
-    BlockAddresses at = rowsOf(gather, gather.getType());
+    BlockOfTensor at = rowsOf(gather, gather.getType());
     replace(op, load(op, gather.getDesc(), at, cast<RankedTensorType>(gather.getType())));
   } else if (auto scatter = dyn_cast<tt::DescriptorScatterOp>(op)) {
-    BlockAddresses at = rowsOf(scatter, scatter.getSrc().getType());
+    BlockOfTensor at = rowsOf(scatter, scatter.getSrc().getType());
     tt::StoreOp::create(builder, loc, at.pointers, scatter.getSrc(), at.mask);
     eraseLater(op);
   } else {

@@ -4,6 +4,7 @@
 #include "analysis/TileDims.h"
 #include "dialect/ttg/TTG.h"
 #include "dialect/ttm/LocationNames.h"
+#include "transforms/BlockPlaces.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -23,6 +24,10 @@ namespace triton_metal {
 
 /// The most operations of a tree of leaves: copies of all its parts for each use stay few.
 static constexpr int kMostLeaves = 24;
+
+static int64_t sizeOf(const TileDim &place) {
+  return cast<RankedTensorType>(place.tile.getType()).getShape()[place.dim];
+}
 
 /// Whether a tile has one dimension: what a row, or a column, has once.
 static bool isVector(RankedTensorType type) {
@@ -147,6 +152,7 @@ bool mayOverlap(const Bases &a, const Bases &b, tt::FuncOp kernel) {
 
 /// A load, a store or a sum in memory.
 struct Access {
+  Operation *op;
   Value pointers;
   Bases bases;
   /// Runs in several steps of a slice.
@@ -271,6 +277,9 @@ private:
   }
   /// Moves what no slice needs behind all slices.
   void moveBehind();
+  /// Whether two accesses touch the same places of one tensor along the sliced dimension, in all
+  /// steps of a slice: no slice then touches those of another one.
+  bool haveSameSlices(const Access &a, const Access &b);
   /// Whether accesses of two slices may touch the same memory.
   bool mayMeet(const Access &a, const Access &b);
   auto range() { return llvm::make_range(first->getIterator(), std::next(last->getIterator())); }
@@ -357,7 +366,7 @@ int64_t Slicer::getBlock(const Access &access) {
   for (const TileDim &place : members) {
     if (place.tile != access.pointers)
       continue;
-    int64_t size = cast<RankedTensorType>(place.tile.getType()).getShape()[place.dim];
+    int64_t size = sizeOf(place);
     return places->fillBlocks(place.tile, place.dim, size) ? size : 0;
   }
   return 0;
@@ -380,9 +389,9 @@ static bool collectAccesses(Operation *op, tt::FuncOp kernel, SmallVectorImpl<Ac
               auto load = dyn_cast<tt::LoadOp>(inner);
               auto store = dyn_cast<tt::StoreOp>(inner);
               if (load && !load.getIsVolatile())
-                loads.push_back({load.getPtr(), basesOf(load.getPtr(), kernel)});
+                loads.push_back({load, load.getPtr(), basesOf(load.getPtr(), kernel)});
               else if (store)
-                stores.push_back({store.getPtr(), basesOf(store.getPtr(), kernel)});
+                stores.push_back({store, store.getPtr(), basesOf(store.getPtr(), kernel)});
               else if (!inner->getNumRegions() && !isMemoryEffectFree(inner))
                 return WalkResult::interrupt();
               return WalkResult::advance();
@@ -418,8 +427,24 @@ void Slicer::moveBehind() {
   }
 }
 
+bool Slicer::haveSameSlices(const Access &a, const Access &b) {
+  auto getPlace = [&](const Access &access) {
+    return llvm::find_if(members,
+                         [&](const TileDim &place) { return place.tile == access.pointers; });
+  };
+  const TileDim *place = getPlace(a), *other = getPlace(b);
+  if (place == members.end() || other == members.end() || place->dim != other->dim ||
+      sizeOf(*place) != sizeOf(*other))
+    return false;
+  int depth = getLoopDepth(first, [](Operation *op) {
+    auto loop = dyn_cast<scf::ForOp>(op);
+    return !loop || !getSlices(loop);
+  });
+  return haveSameOffset(a.op, b.op, place->dim, depth);
+}
+
 bool Slicer::mayMeet(const Access &a, const Access &b) {
-  if (!mayOverlap(a.bases, b.bases, kernel))
+  if (!mayOverlap(a.bases, b.bases, kernel) || haveSameSlices(a, b))
     return false;
   // In one array, a slice has the same part of each block. Another shape may have other blocks.
   int64_t block = getBlock(a);
@@ -443,7 +468,7 @@ bool Slicer::mayRepeat() {
       if (inner->getNumRegions() || isMemoryEffectFree(inner) || isa<ttg::BarrierOp>(inner))
         return;
       if (auto load = dyn_cast<tt::LoadOp>(inner); load && !load.getIsVolatile()) {
-        loads.push_back({load.getPtr(), basesOf(load.getPtr(), kernel)});
+        loads.push_back({load, load.getPtr(), basesOf(load.getPtr(), kernel)});
         return;
       }
       auto store = dyn_cast<tt::StoreOp>(inner);
@@ -454,7 +479,7 @@ bool Slicer::mayRepeat() {
       if (!isAllowed)
         return;
       Value pointers = store ? store.getPtr() : atomic.getPtr();
-      stores.push_back({pointers, basesOf(pointers, kernel), isRepeated(inner), isSum});
+      stores.push_back({inner, pointers, basesOf(pointers, kernel), isRepeated(inner), isSum});
     });
     if (!isAllowed)
       return false;

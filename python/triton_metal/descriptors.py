@@ -13,6 +13,7 @@ from .codegen import RuntimeLeaf
 from .errors import LaunchTypeError
 from .functions import KernelFunction, Param
 from .language.blocks import (
+    NON_OVERLAPPING,
     PADS_WITH_NAN,
     ROUNDS_TO_TF32,
     SHAPE_FOLLOWS,
@@ -141,9 +142,10 @@ def in_kernel(value: Any, structure: Structure, is_const: bool) -> Any:
     if not structure.is_aligned:
         return value
     base, shape, strides, layout = value
-    block, padding, rounds = read_layout(layout)
+    block, padding, true = read_layout(layout)
     kind = dtype.descriptor(base.type.element_ty, block, is_const)
-    known = {PADS_WITH_NAN: padding == "nan", ROUNDS_TO_TF32: rounds, SHAPE_FOLLOWS: True}
+    known = {PADS_WITH_NAN: padding == "nan", SHAPE_FOLLOWS: True}
+    known |= {name: name in true for name in (ROUNDS_TO_TF32, NON_OVERLAPPING)}
     return tensor_descriptor(RuntimeLeaf(kind, known), shape, strides)
 
 
@@ -160,13 +162,29 @@ def compiler_parts(name: str, rank: int) -> list[tuple[str, str]]:
 def parts_of(value: Any, given: Given) -> list[Any]:
     """A descriptor as the arguments of a launch."""
     value.check()
-    tf32 = ["tf32"] if value.round_f32_to_tf32 else []
-    layout = encode(list(map(int, value.block_shape)), value.padding, *tf32)
     sizes, strides = list(map(int, value.shape)), list(map(int, value.strides))
+    flags = {
+        ROUNDS_TO_TF32: value.round_f32_to_tf32,
+        NON_OVERLAPPING: is_non_overlapping(sizes, strides),
+    }
+    true = [name for name, is_true in flags.items() if is_true]
+    layout = encode(list(map(int, value.block_shape)), value.padding, *true)
     if not given.is_aligned:
         return [value.base, *sizes, *strides[:-1], layout]
-    flags = value.padding == "nan", bool(value.round_f32_to_tf32)
-    return [value.base, *sizes, *strides, *flags, *sizes, *strides, layout]
+    numbers = value.padding == "nan", bool(value.round_f32_to_tf32)
+    return [value.base, *sizes, *strides, *numbers, *sizes, *strides, layout]
+
+
+def is_non_overlapping(sizes: list[int], strides: list[int]) -> bool:
+    """Whether each place in a tensor is memory of its own: each stride is at least what lies within it."""
+    extent = 1
+    for size, stride in zip(reversed(sizes), reversed(strides), strict=True):
+        if size == 1:
+            continue
+        if stride < extent:
+            return False
+        extent = stride * size
+    return True
 
 
 def is_aligned(value: Any) -> bool:

@@ -235,6 +235,23 @@ def test_batches_and_mixed_types() -> None:
     assert ops.quantized_matmul(np.zeros((2, 0), np.float32), *(p[0, :, :0] for p in parts)).shape == (2, 40)  # fmt: skip
 
 
+@pytest.mark.own_route
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@pytest.mark.parametrize("rows", [2, 9])
+@pytest.mark.parametrize("kind", [kind for kind in FEW if kind[0] == "affine"], ids=str)
+def test_what_comes_to_a_float32_result_is_not_rounded(kind: tuple, rows: int, dtype: str) -> None:
+    """The gradient of a result in float32, of x in 16 bits: beyond float16, and with more digits than bfloat16 has."""
+    torch = pytest.importorskip("torch")
+    w = matrix((5, 128)) * 1e-3
+    parts, values = quantized(w, kind, "float32", "torch")
+    x = torch.ones((rows, 128), dtype=getattr(torch, dtype), requires_grad=True)
+    y = ops.quantized_matmul(x, *parts, True, *kind[1:], kind[0])
+    assert y.dtype == torch.float32
+    dy = np.random.default_rng(6).standard_normal((rows, 5)) * 1e5
+    y.backward(torch.tensor(dy, dtype=torch.float32))
+    assert_near(x.grad, dy @ values, accumulation(np.abs(dy) @ np.abs(values), 5), dtype)
+
+
 #: Device bytes of MLX 0.32's own kernel for a row of 1,024 halves and a matrix of 1,024 by 1,024 (qmv_fast, qvm).
 MLX_BYTES = {
     ("affine", 4, True): 1312768,

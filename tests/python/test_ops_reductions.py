@@ -250,6 +250,18 @@ def test_the_gradient_of_logsumexp_is_the_softmax_of_infinite_numbers_too() -> N
     assert dx.isnan().sum(1).tolist() == [300, 0, 1, 300]
 
 
+@pytest.mark.own_route
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@pytest.mark.parametrize(("value", "count"), [(1000.0, 1000), (60000.0, 3), (12.1, 30)])
+def test_the_gradient_of_logsumexp_is_that_of_the_result_before_it_is_rounded(
+    value: float, count: int, dtype: str
+) -> None:
+    torch = pytest.importorskip("torch")
+    x = torch.full((2, count), value, dtype=getattr(torch, dtype), requires_grad=True)
+    ops.logsumexp(x, 1).sum().backward()
+    torch.testing.assert_close(x.grad.float(), torch.full((2, count), 1 / count), rtol=8e-3, atol=0)
+
+
 @pytest.mark.parametrize("framework", FRAMEWORKS)
 def test_empty_arrays(framework: str) -> None:
     for shape, axis in (((2, 0, 3), 1), ((0, 3), 1), ((0,), None), ((0, 3), 0)):

@@ -55,9 +55,16 @@ inline constexpr llvm::StringLiteral testedDivisibilityAttrName = "tt.tested_div
 inline constexpr llvm::StringLiteral padsWithNanAttrName = "tt.pads_with_nan";
 inline constexpr llvm::StringLiteral roundsToTF32AttrName = "tt.rounds_to_tf32";
 
+/// An attribute of an argument that is a tensor descriptor: each place in the tensor is memory of
+/// its own.
+inline constexpr llvm::StringLiteral nonOverlappingAttrName = "tt.non_overlapping";
+
 /// An attribute of an argument that is a tensor descriptor: the next arguments are its sizes and
 /// then its strides, as Triton's front end passes them for the kernel's own use.
 inline constexpr llvm::StringLiteral shapeFollowsAttrName = "tt.shape_follows";
+
+/// An attribute of an access to a block of a tensor: where it is, in numbers (`BlockPlaces`).
+inline constexpr llvm::StringLiteral placesAttrName = "tt.places";
 
 class FuncOp;
 

@@ -25,6 +25,7 @@ from .building import (
 #: What a launch knows of a descriptor and the compiler does not: attributes of an argument.
 PADS_WITH_NAN = "tt.pads_with_nan"
 ROUNDS_TO_TF32 = "tt.rounds_to_tf32"
+NON_OVERLAPPING = "tt.non_overlapping"
 #: The next arguments are its sizes and strides.
 SHAPE_FOLLOWS = "tt.shape_follows"
 
@@ -130,16 +131,16 @@ class descriptor_parts(NamedTuple):
 
     def made(self, build: _native.Builder) -> tensor_descriptor:
         """The descriptor, made where the builder stands."""
-        block, padding, rounds = read_layout(self.layout)
+        block, padding, known = read_layout(self.layout)
         tensor = self.base, list(self.sizes), [*self.steps, 1], block, padding
-        handle, sizes, steps = _native.make_descriptor(build, tensor, rounds)
+        handle, sizes, steps = _native.make_descriptor(build, tensor, ROUNDS_TO_TF32 in known)
         return tensor_descriptor(handle, tuple(sizes), tuple(steps))
 
 
-def read_layout(layout: str) -> tuple[list[int], str, bool]:
-    """The shape of a block, the padding, and whether float32 is rounded to tf32 when it is loaded."""
-    block, padding, *rounds = layout.split("/")
-    return decode(block), padding, bool(rounds)
+def read_layout(layout: str) -> tuple[list[int], str, list[str]]:
+    """The shape of a block, the padding, and which attributes of the descriptor are true."""
+    block, padding, *known = layout.split("/")
+    return decode(block), padding, known
 
 
 BLOCKS = (block_pointer, tensor_descriptor)

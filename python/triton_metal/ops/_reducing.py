@@ -142,6 +142,9 @@ def _gradient(
     elif kind in ("var", "std"):
         extra = reduce_rows(x, sizes, "sum", "float32", end="divide", divisor=length)
         factor = 1.0 / (length - ddof) if length > ddof else float("nan")
+    elif kind == "logsumexp" and dtype != "float32":
+        # As it was rounded, a large one would be wrong by a factor of the exponentials.
+        y = centred_rows(x, sizes, "log", "float32", 1.0)
     elif kind == "prod":
         zero = full((outer, inner), 0, dtype, x)
         y = reduce_rows(x, sizes, "sum", "float32", map="equal", m=zero)

@@ -214,10 +214,13 @@ def _multiplied(
             **more,
             **arguments,
         )
-    # A float16 has not the range of the scales of small floats.
-    wide = mode != "affine" and dtype_name(x) == "float16"
+    # A float16 has not the range of the scales of small floats. What is multiplied by a float32, as in the gradient of
+    # shorter numbers with float32 scales, keeps its digits.
+    given = dtype_name(x)
+    wide = given == "float32" or (mode != "affine" and given == "float16")
     multiplied = "float32" if wide else dtype
-    tile = quantized_tile(x, mode, bits, dtype, transpose, m, n, k, batch, group)
+    kind = given if given == "float32" else dtype
+    tile = quantized_tile(x, mode, bits, kind, transpose, m, n, k, batch, group)
     return launch(
         quantized_matmul_kernel,
         (triton.cdiv(n, tile.n), triton.cdiv(m, tile.m), batch),

@@ -16,7 +16,7 @@
 // CHECK: arith.cmpi slt, %[[R]], %[[ENDS]] : tensor<64xi32>
 // CHECK: arith.minui
 // CHECK: arith.cmpi sge, %[[R]]
-// CHECK: tt.load %[[P]], %{{.*}}, %[[ZEROS]] : tensor<64x!tt.ptr<f32>>
+// CHECK: tt.load %[[P]], %{{.*}}, %[[ZEROS]] {tt.places = array<i32: 0, 0, 0>} : tensor<64x!tt.ptr<f32>>
 tt.func public @load(%x: !tt.ptr<f32>, %n: i32, %i: i32, %y: !tt.ptr<f32>) {
   %c1 = arith.constant 1 : i64
   %d = tt.make_tensor_descriptor %x, [%n], [%c1] : <f32>, <64xf32>
