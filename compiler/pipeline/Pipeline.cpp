@@ -60,6 +60,7 @@ void buildTTMToMSLPipeline(OpPassManager &pm, const CompileOptions &options) {
   addStep(pm, createMSLAllocateThreadgroupMemory());
   addStep(pm, createMSLInsertBarriers());
   addStep(pm, createMSLCheckBarriers());
+  addStep(pm, createMSLSinkIntoThreads());
   pm.addPass(createMSLMarkReadOnly());
   pm.addPass(createMSLCoherentLoops());
   addVerified(pm, createMSLVolatileAccumulation());

@@ -13,10 +13,10 @@ namespace triton_metal {
 
 /// Numbers the tensors that a function accesses in blocks, and the offsets of the blocks.
 ///
-/// `tt.places` of an access holds the number of its tensor, and two numbers for each dimension: that
-/// of the block's offset, and how many loops are around what the offset is. The same numbers are the
-/// same tensor and the same offset, within one step of these loops. Only accesses to tensors of which
-/// each place is memory of its own have the attribute.
+/// `tt.places` of an access holds the number of its tensor, and two numbers for each dimension:
+/// that of the block's offset, and how many loops are around what the offset is. The same numbers
+/// are the same tensor and the same offset, within one step of these loops. Only accesses to
+/// tensors of which each place is memory of its own have the attribute.
 class BlockPlaces {
 public:
   /// A launch says that each place in the tensor at this base is memory of its own.
@@ -41,10 +41,9 @@ private:
 bool haveSameOffset(mlir::Operation *a, mlir::Operation *b, unsigned dim, int depth);
 
 /// The number of loops around an operation that `counts`.
-int getLoopDepth(mlir::Operation *op,
-                 llvm::function_ref<bool(mlir::Operation *)> counts = [](mlir::Operation *) {
-                   return true;
-                 });
+int getLoopDepth(
+    mlir::Operation *op,
+    llvm::function_ref<bool(mlir::Operation *)> counts = [](mlir::Operation *) { return true; });
 
 } // namespace triton_metal
 

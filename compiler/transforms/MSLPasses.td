@@ -274,6 +274,31 @@ def MSLVolatileAccumulation : Pass<"msl-volatile-accumulation", "::mlir::ModuleO
   }];
 }
 
+def MSLSinkIntoThreads : Pass<"msl-sink-into-threads", "::mlir::ModuleOp"> {
+  let summary = "Moves reads of threadgroup memory into the msl.in_threads that alone needs them";
+  let description = [{
+    A reduction over SIMD-groups ends with a read of their results. Where one SIMD-group stores the sum, the others need not compute
+    it. A read moves with what is computed from it, as far as nothing else uses that, and nothing between changes threadgroup memory. Functions
+    in which lanes meet stay where all lanes run them.
+
+    ```mlir
+    %x = msl.load %partial[%i] {width = 4 : i32} : !msl.ptr<f32, threadgroup>, vector<32xi32> -> vector<32xf32>
+    %sum = msl.reduce_registers (%x) bits 31 {...} : (vector<32xf32>) -> vector<1xf32>
+    msl.in_threads simdgroups 3 = 0 {
+      msl.store %sum, %y[%j] : vector<1xf32>, !msl.ptr<f32, device>, vector<1xi32>
+    }
+    ```
+    becomes
+    ```mlir
+    msl.in_threads simdgroups 3 = 0 {
+      %x = msl.load %partial[%i] {width = 4 : i32} : !msl.ptr<f32, threadgroup>, vector<32xi32> -> vector<32xf32>
+      %sum = msl.reduce_registers (%x) bits 31 {...} : (vector<32xf32>) -> vector<1xf32>
+      msl.store %sum, %y[%j] : vector<1xf32>, !msl.ptr<f32, device>, vector<1xi32>
+    }
+    ```
+  }];
+}
+
 def MSLMarkReadOnly : Pass<"msl-mark-read-only", "::mlir::ModuleOp"> {
   let summary = "Marks the arguments whose memory a kernel only reads";
   let description = [{

@@ -367,10 +367,10 @@ LogicalResult Rewriter::rewrite(Operation *op) {
       }
       other = arith::ConstantOp::create(builder, loc, DenseElementsAttr::get(tile, number));
     }
-    auto load = tt::LoadOp::create(builder, loc, tile, at.pointers, at.mask, other,
-                                   read.getCacheModifier(), read.getEvictionPolicy(),
-                                   read.getCachePolicyAttr(), read.getIsVolatile(),
-                                   DenseI32ArrayAttr(), IntegerAttr());
+    auto load =
+        tt::LoadOp::create(builder, loc, tile, at.pointers, at.mask, other, read.getCacheModifier(),
+                           read.getEvictionPolicy(), read.getCachePolicyAttr(),
+                           read.getIsVolatile(), DenseI32ArrayAttr(), IntegerAttr());
     at.mark(load);
     replace(op, load);
   } else if (auto write = dyn_cast<tt::StoreOp>(op)) {
