@@ -87,6 +87,17 @@ static std::optional<BinaryOp> mirrored(BinaryOp op) {
   }
 }
 
+Result Builder::truthOf(const Operand &operand, llvm::StringRef op) {
+  Result value = toTensor(operand);
+  if (!value)
+    return value;
+  Type scalar = value->type.scalar();
+  if (!scalar.isPointer() && scalar.bitWidth() != 1)
+    return valueError("`" + op + "` takes a truth value (int1), not " + scalar.str() +
+                      ": compare it, as in `x != 0`");
+  return bitcast(*value, Type(ScalarKind::Int1));
+}
+
 Result Builder::binary(BinaryOp op, const Operand &lhs, const Operand &rhs) {
   // `2 < x` is x's method, as in Python.
   if (std::holds_alternative<Constant>(lhs) && std::holds_alternative<Value>(rhs))
@@ -97,10 +108,11 @@ Result Builder::binary(BinaryOp op, const Operand &lhs, const Operand &rhs) {
   bool divOrMod = op == BinaryOp::TrueDiv || op == BinaryOp::FloorDiv || op == BinaryOp::Mod;
 
   if (op == BinaryOp::LogicalAnd || op == BinaryOp::LogicalOr) {
-    Result a = bitcast(lhs, Type(ScalarKind::Int1));
+    llvm::StringRef name = op == BinaryOp::LogicalAnd ? "and" : "or";
+    Result a = truthOf(lhs, name);
     if (!a)
       return a;
-    Result b = bitcast(rhs, Type(ScalarKind::Int1));
+    Result b = truthOf(rhs, name);
     if (!b)
       return b;
     return binary(op == BinaryOp::LogicalAnd ? BinaryOp::And : BinaryOp::Or, *a, *b);
@@ -197,7 +209,7 @@ Result Builder::unary(UnaryOp op, const Operand &operand) {
       return make<arith::NegFOp>(value.type, value.handle);
     return make<arith::SubIOp>(value.type, zeroLike(value.type).handle, value.handle);
   case UnaryOp::Not: {
-    Result boolean = bitcast(value, Type(ScalarKind::Int1));
+    Result boolean = truthOf(value, "not");
     if (!boolean)
       return boolean;
     return unary(UnaryOp::Invert, *boolean);

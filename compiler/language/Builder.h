@@ -151,6 +151,8 @@ public:
   Result externElementwise(llvm::StringRef symbol, llvm::ArrayRef<Value> values, Type scalar);
   Result where(const Operand &condition, const Operand &x, const Operand &y);
   Result cast(const Operand &value, Type type, llvm::StringRef rounding = "");
+  /// A truth value as `not`, `and` and `or` take it.
+  Result truthOf(const Operand &operand, llvm::StringRef op);
   Result bitcast(const Operand &value, Type type);
   /// Memory has no type of one bit: int1 is int8 there, and a pointer to int1 a pointer to int8.
   static Type memoryType(Type element) {

@@ -222,15 +222,15 @@ Result Builder::permute(const Value &value, llvm::ArrayRef<int64_t> order) {
   llvm::ArrayRef<int64_t> from = value.type.getShape();
   llvm::SmallVector<int64_t> sorted(order), shape;
   llvm::sort(sorted);
+  if (order.size() != from.size())
+    return valueError("permute: " + shapeStr(order) + " names " + llvm::Twine(order.size()) +
+                      " dimensions, but the tile " + value.type.str() + " has " +
+                      llvm::Twine(from.size()));
   for (auto [index, dimension] : llvm::enumerate(sorted))
     if (static_cast<int64_t>(index) != dimension)
       return valueError("permute: " + shapeStr(order) +
                         " is no permutation of the dimensions 0 to " +
                         llvm::Twine(static_cast<int64_t>(order.size()) - 1));
-  if (order.size() != from.size())
-    return valueError("permute: " + shapeStr(order) + " names " + llvm::Twine(order.size()) +
-                      " dimensions, but the tile " + value.type.str() + " has " +
-                      llvm::Twine(from.size()));
   llvm::SmallVector<int32_t> dimensions;
   for (int64_t dimension : order) {
     shape.push_back(from[dimension]);

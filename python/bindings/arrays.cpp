@@ -275,6 +275,12 @@ bool readTensor(PyObject *object, ArrayInfo &info, ArrayProblem &problem) {
   info.low = info.data;
   static PyObject *bytes = interned("nbytes"), *isContiguous = interned("is_contiguous");
   nb::object size = nb::steal(PyObject_GetAttr(object, bytes));
+  // A fake tensor, and one whose storage was given back.
+  if (!info.data && size.is_valid() && nb::cast<uint64_t>(size)) {
+    problem.isType = false;
+    problem.message = "is a tensor without storage";
+    return false;
+  }
   nb::object contiguous = nb::steal(PyObject_CallMethodNoArgs(object, isContiguous));
   PyErr_Clear();
   if (size.is_valid() && contiguous.ptr() == Py_True) {

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import copy
 import ctypes
 import sys
 from typing import Any, NamedTuple
 
+from .arguments import is_descriptor
 from .tuples import rebuild_tuple
 
-#: Copies begin at the same place within so many bytes as what they are copies of.
-_ALIGNMENT = 128
+#: Copies begin at the same place within so many bytes as what they are copies of: kernels are specialised to aligned
+#: arrays.
+_ALIGNMENT = 256
 
 
 class Extent(NamedTuple):
@@ -24,7 +27,8 @@ class ArrayCopies:
 
     ``ArrayCopies(arguments).of(argument)`` is an array with the same values, dtype, shape and strides. Arrays that share
     memory share it as copies, too, and memory around a view is copied with it, so that a kernel that is told strides
-    finds what it would find. Arrays of MLX and of a GPU become ones of the CPU. Other values are themselves.
+    finds what it would find. Arrays of MLX and of a GPU become ones of the CPU. Copies of what is read-only are read-only.
+    Tuples and tensor descriptors become those of copies, and other values are themselves.
     """
 
     def __init__(self, arguments: Any) -> None:
@@ -42,6 +46,10 @@ class ArrayCopies:
         """The copy of an argument."""
         if isinstance(value, tuple):
             return rebuild_tuple(type(value), map(self.of, value))
+        if is_descriptor(value):
+            other = copy.copy(value)
+            other.base = self.of(value.base)
+            return other
         value = self._local(value)
         extent = extent_of(value)
         if extent is None or extent.begin == extent.end:
@@ -83,6 +91,12 @@ def extent_of(value: Any) -> Extent | None:
     return Extent(min(low, first), max(high, last))
 
 
+def may_change(value: Any) -> bool:
+    """Whether a launch may write an array: one of NumPy may be read-only."""
+    flags = getattr(value, "flags", None)
+    return flags is None or bool(getattr(flags, "writeable", True))
+
+
 def address_of(value: Any) -> int:
     """Where the first element of an array or a CPU tensor is."""
     if hasattr(value, "untyped_storage"):
@@ -106,6 +120,8 @@ def _bounds(array: Any) -> tuple[int, int]:
 def _leaves(values: Any) -> list[Any]:
     found: list[Any] = []
     for value in values:
+        if is_descriptor(value):
+            value = (value.base,)
         found += _leaves(value) if isinstance(value, tuple) else [value]
     return found
 
@@ -146,7 +162,9 @@ def _view(value: Any, memory: Any, shift: int) -> Any:
         return empty.set_(copied, value.storage_offset(), value.size(), value.stride())
     import numpy as np
 
-    return np.ndarray(value.shape, value.dtype, buffer=memory, offset=place, strides=value.strides)
+    view = np.ndarray(value.shape, value.dtype, buffer=memory, offset=place, strides=value.strides)
+    view.flags.writeable = value.flags.writeable
+    return view
 
 
 def _of_mlx(array: Any) -> Any:

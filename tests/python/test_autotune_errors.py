@@ -446,3 +446,25 @@ def test_values_that_a_file_cannot_hold_are_refused_at_the_export(tmp_path: Path
     with pytest.raises(ValueError, match=r"OPTIONS=\(\d+,\), which a file of results cannot hold"):
         tuned.results.export(tmp_path / "tuned.json")
     assert not list(tmp_path.iterdir())
+
+
+def test_a_time_that_is_no_number_is_not_the_best() -> None:
+    times = iter([float("nan"), 3.0, 2.0])
+    kernel = triton.autotune(
+        [*TWO, Config({"BLOCK": 128})], ["n"], do_bench=lambda run, quantiles: next(times)
+    )(fill_kernel)
+    launch(kernel, 1.0)
+    assert kernel.best_config.kwargs["BLOCK"] == 128
+
+
+def test_a_model_that_gives_no_number() -> None:
+    prune = {"perf_model": lambda **named: None, "top_k": 1}
+    with pytest.raises(TypeError, match="perf_model must return a number, not None"):
+        launch(tune(TWO, ["n"], prune_configs_by=prune), 1.0)
+
+
+def test_a_launch_that_is_refused_says_why() -> None:
+    x = np.zeros(100, np.float32)
+    x.flags.writeable = False
+    with pytest.raises(ValueError, match="argument x_ptr is a read-only array, but the kernel"):
+        tune(TWO, ["n"])[(4,)](x, 100, 1.0)

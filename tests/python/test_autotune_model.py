@@ -11,7 +11,7 @@ import pytest
 import triton_metal as triton
 import triton_metal.language as tl
 from triton_metal import Config, cost
-from triton_metal.cost.copies import HostCopies
+from triton_metal.array_copies import ArrayCopies
 from triton_metal.cost.sampling import part_of, sampled
 from triton_metal.cost.spread import counted_elsewhere, launcher_of, step_of
 
@@ -273,24 +273,25 @@ def test_programs_that_depend_on_each_other_are_all_counted(case: str) -> None:
 
 
 def test_copies_have_the_strides_and_the_sharing_of_arrays() -> None:
-    copied = HostCopies()
     whole = np.arange(1000, dtype=np.float32)
     views = [whole, whole[5:], whole[::2], whole[::-1], whole[:900].reshape(30, 30).T, whole[:0]]
+    read_only = np.broadcast_to(np.ones(3, np.int16), (4, 3))
+    copied = ArrayCopies([*views, (read_only, 3)]).of
     for view in views:
         copy = copied(view)
-        assert copy is copied(view)
         assert (copy.strides, copy.shape) == (view.strides, view.shape)
         assert (copy == view).all()
         assert (copy.ctypes.data - view.ctypes.data) % 256 == 0
     copied(whole)[10] = -1
     assert [copied(view).ravel()[at] for view, at in ((views[1], 5), (views[2], 5))] == [-1, -1]
     assert whole[10] == 10
-    read_only = np.broadcast_to(np.ones(3, np.int16), (4, 3))
     assert (copied(read_only) == 1).all()
-    assert copied(3) == 3
+    assert not copied(read_only).flags.writeable
+    assert copied((whole, 3))[1] == 3
     torch = pytest.importorskip("torch")
     base = torch.arange(100.0)
     part = base[10::3]
+    copied = ArrayCopies([part, base]).of
     copy = copied(part)
     assert (copy.stride(), copy.storage_offset()) == (part.stride(), 10)
     assert torch.equal(copy, part)

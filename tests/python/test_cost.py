@@ -19,6 +19,7 @@ import triton_metal.language as tl
 from triton_metal import cost
 from triton_metal.cost import chips, model
 from triton_metal.errors import LaunchTypeError, LaunchValueError
+from triton_metal.tools.tensor_descriptor import TensorDescriptor
 
 pytestmark = pytest.mark.own_route
 
@@ -91,6 +92,26 @@ def test_every_figure_has_its_source() -> None:
             wanted |= {"last_level"} if form.last_level is not None else set()
             assert set(form.sources) == wanted
             assert all(form.sources.values())
+
+
+@triton.jit
+def increment_kernel(d):
+    d.store([0, 0], d.load([0, 0]) + 1)
+
+
+@pytest.mark.parametrize("how", ["cost", "report"])
+def test_launches_that_are_only_looked_at_change_no_array(how: str, tmp_path: Path) -> None:
+    """Neither one behind a tensor descriptor, nor one that is read-only, which a launch refuses to write."""
+    x = np.zeros((16, 16), np.float32)
+    look = {
+        "cost": lambda *args, **named: increment_kernel.cost("M1", (1,), *args, **named),
+        "report": lambda *args: increment_kernel.report(tmp_path / "page.html", (1,), *args),
+    }[how]
+    look(TensorDescriptor.from_tensor(x, [16, 16]))
+    assert not x.any()
+    same = np.broadcast_to(np.float32(1), (16, 16))
+    with pytest.raises(LaunchValueError, match=r"argument d is a read-only array"):
+        look(TensorDescriptor(same, [16, 16], [16, 1], [16, 16]))
 
 
 def test_adding_is_bound_by_memory() -> None:

@@ -329,3 +329,21 @@ def test_a_grid_without_programs_does_nothing(grid: Any) -> None:
     out = np.zeros(4, np.int32)
     empty[grid](out)
     assert not out.any()
+
+
+@triton.jit
+def doubled_kernel(x_ptr, out_ptr, ROWS: tl.constexpr, COLUMNS: tl.constexpr):
+    rows = tl.arange(0, ROWS)[:, None]
+    x = tl.load(x_ptr + rows * COLUMNS + tl.arange(0, COLUMNS)[None, :])
+    most = tl.topk(x, 1)
+    tl.store(out_ptr + rows, most + most)
+    if COLUMNS == 1:
+        order = tl.sort(x)
+        tl.store(out_ptr + ROWS + rows, order + order)
+
+
+@pytest.mark.parametrize("columns", [1, 4])
+def test_one_number_of_a_row_has_32_bits_as_its_maximum_has(columns: int) -> None:
+    x, out = np.full((8, columns), 100, np.int8), np.full(16, 200, np.int32)
+    doubled_kernel[(1,)](x, out, ROWS=8, COLUMNS=columns)
+    np.testing.assert_array_equal(out, np.full(16, 200))

@@ -141,6 +141,33 @@ def test_tensors_that_are_not_strided_are_refused(name: str) -> None:
 
 
 @pytest.mark.own_route
+def test_batched_gradients_are_refused_by_name() -> None:
+    torch = pytest.importorskip("torch")
+    x = torch.tensor(X[0], requires_grad=True)
+    with pytest.raises(
+        LaunchTypeError, match=r"\[softmax\] the gradient of a result must be a plain"
+    ):
+        torch.autograd.grad(ops.softmax(x), x, torch.eye(len(x)), is_grads_batched=True)
+
+
+@pytest.mark.own_route
+def test_tensors_without_memory_are_refused() -> None:
+    torch = pytest.importorskip("torch")
+    from torch._subclasses.fake_tensor import FakeTensorMode
+
+    given = torch.ones(64)
+    given.untyped_storage().resize_(0)
+    with pytest.raises(LaunchValueError, match="is a tensor without storage"):
+        ops.sgd_step([given], [torch.ones(64)], lr=0.1)
+    with (
+        FakeTensorMode(),
+        pytest.warns(),
+        pytest.raises(LaunchValueError, match="is a tensor without storage"),
+    ):
+        ops.adamw_step([torch.ones(300, 400)], [torch.ones(300, 400)], step=1)
+
+
+@pytest.mark.own_route
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_no_transform_loses_a_derivative(name: str) -> None:
     """Forward mode would find a derivative of 0 where a kernel does not see the tangent."""

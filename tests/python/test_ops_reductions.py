@@ -262,6 +262,15 @@ def test_the_gradient_of_logsumexp_is_that_of_the_result_before_it_is_rounded(
     torch.testing.assert_close(x.grad.float(), torch.full((2, count), 1 / count), rtol=8e-3, atol=0)
 
 
+@pytest.mark.own_route
+@pytest.mark.parametrize("value", [6e4, 6e-8, 3.0])
+def test_the_gradient_of_a_length_that_is_no_half(value: float) -> None:
+    torch = pytest.importorskip("torch")
+    x = torch.full((2, 2), value, dtype=torch.float16, requires_grad=True)
+    ops.norm(x, 1).sum().backward()
+    torch.testing.assert_close(x.grad.float(), torch.full((2, 2), 0.5**0.5), rtol=1e-3, atol=0)
+
+
 @pytest.mark.parametrize("framework", FRAMEWORKS)
 def test_empty_arrays(framework: str) -> None:
     for shape, axis in (((2, 0, 3), 1), ((0, 3), 1), ((0,), None), ((0, 3), 0)):

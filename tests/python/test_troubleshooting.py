@@ -7,6 +7,7 @@ import dataclasses
 import io
 import os
 import re
+import runpy
 import subprocess
 import sys
 import tempfile
@@ -224,6 +225,23 @@ def counts(x_ptr):
 def calls_itself(x_ptr, n):
     if n > 0:
         calls_itself(x_ptr, n - 1)
+
+
+def long_sum() -> None:
+    """Launches a kernel with a sum of 600 terms, as a program that writes kernels may make one."""
+    text = f"""
+import triton_metal as triton
+import triton_metal.language as tl
+
+@triton.jit
+def kernel(x_ptr):
+    x = tl.load(x_ptr)
+    tl.store(x_ptr, {" + ".join(["x"] * 600)})
+"""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "long_sum.py"
+        path.write_text(text, encoding="utf-8")
+        runpy.run_path(str(path))["kernel"][(1,)](X)
 
 
 @triton.jit
@@ -497,6 +515,7 @@ EXAMPLES: dict[str, Callable[[], Any]] = {
     "does not support int1": lambda: counts[(1,)](np.zeros(4, bool)),
     "kernels have no recursion": lambda: recursion[(1,)](X, 3),
     "is called too deep for Python's recursion limit of …": lambda: descends[(1,)](X, 10_000),
+    "the expression is too deep for Python's recursion limit of …": long_sum,
     "its stride is 1": lambda: strided_descriptor[(1,)](X),
     "is assembly of another vendor's GPU": lambda: assembly[(1,)](X),
     "waits here until another program changes memory": lambda: locks[(2,)](INTEGERS),

@@ -131,6 +131,24 @@ def test_without_rich(state: Path) -> None:
     assert "\x1b" not in said
 
 
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("load ~nosuchuser/x.py", "~nosuchuser/x.py cannot be read: there is no such user"),
+        ("load a\0b", "cannot be read: embedded null byte"),
+        ("x" + ".a" * 20000, "Error"),
+        ("-" * 50000 + "1", "Error"),
+    ],
+    ids=["no user", "a null byte", "a long expression", "a deep expression"],
+)
+def test_a_line_that_cannot_be_read_does_not_end_the_tutorial(
+    state: Path, line: str, said: str
+) -> None:
+    found = talk(state, f"{line}\nprint('still', 'here')\nquit\n")
+    assert said in found
+    assert "still here" in found
+
+
 def test_a_step_that_does_not_exist(state: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "triton_metal", "tutorial", "--step", "77"],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import sys
 from collections.abc import Callable
 from typing import Any, ClassVar
 
@@ -34,6 +35,19 @@ _REFUSED = {
     ast.Match: "match: use if and elif",
     ast.Starred: "* in this place",
 }
+
+
+#: Expressions of fewer levels do not reach Python's recursion limit by themselves.
+_DEEP = 100
+
+
+def depth_of(node: ast.AST) -> int:
+    """The levels of a syntax tree."""
+    level, depth = [node], 0
+    while level:
+        level = [child for parent in level for child in ast.iter_child_nodes(parent)]
+        depth += 1
+    return depth
 
 
 class Walk:
@@ -110,7 +124,17 @@ class Walk:
         for statement in body:
             if self.terminated:
                 return
-            self.visit(statement)
+            try:
+                self.visit(statement)
+            except RecursionError:
+                # A statement that is not deep itself is within functions that call each other.
+                if depth_of(statement) < _DEEP:
+                    raise
+                raise self.error(
+                    statement,
+                    f"the expression is too deep for Python's recursion limit of {sys.getrecursionlimit()}: divide it into "
+                    "several statements, or raise the limit with sys.setrecursionlimit",
+                ) from None
 
     def visit(self, node: ast.AST) -> Any:
         method = self.visitors.get(type(node))

@@ -9,13 +9,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from .. import _native
+from ..array_copies import ArrayCopies
 from ..devices.selection import device
 from ..errors import LaunchValueError
 from ..launcher import LaunchLog, counted_apart, launch_options
 from ..profiling import profile
 from .chips import Chip
 from .chips import chip as find
-from .copies import HostCopies
 from .model import Cost, Work, bound
 
 
@@ -125,9 +125,9 @@ def work_of(
 def cost_of(kernel: Any, chip: str | Chip, grid: Any, args: tuple, kwargs: dict[str, Any]) -> Cost:
     """The cost of ``kernel[grid](*args, **kwargs)``, which runs on copies of the arrays on the host device."""
     gpu = find(chip) if not isinstance(chip, Chip) else chip
-    copied = HostCopies()
+    copies = ArrayCopies([*args, *kwargs.values()])
     with device("host"), counting_apart() as counted:
-        kernel[grid](*map(copied, args), **{name: copied(value) for name, value in kwargs.items()})
+        kernel[grid](*map(copies.of, args), **{n: copies.of(v) for n, v in kwargs.items()})
     if not counted.works:
         raise LaunchValueError(
             f"[cost] {kernel.name}: the grid has no programs, so there is no cost."

@@ -378,10 +378,10 @@ def _sort(x, k: core.constexpr, dim: core.constexpr, descending: core.constexpr)
     axis: core.constexpr = _axis_of(len(x.shape), dim)
     core.static_assert(axis == len(x.shape) - 1, "only the last dimension can be sorted")
     size: core.constexpr = x.shape[axis]
-    core.static_assert(k >= 1 and k <= size and k & (k - 1) == 0, "k must be a power of two")
-    if size == 1:
-        return x
+    core.static_assert(k >= 1 and k & (k - 1) == 0, "k must be a power of two")
+    core.static_assert(k <= size, "k must not exceed the size of the last dimension")
     if k == 1:
+        # Rows of one number, too, become what max and min give: at least 32 bits, as in Triton.
         return max(x, axis, keep_dims=True) if descending else min(x, axis, keep_dims=True)
     cube = core.reshape(x, _in_halves(x.numel))
     stages: core.constexpr = _log2(size)

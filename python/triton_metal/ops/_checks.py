@@ -44,7 +44,7 @@ def integer(value: Any) -> int | None:
         return None
 
 
-def _unusual(x: Array) -> str | None:
+def unusual_kind(x: Array) -> str | None:
     """What keeps kernels from computing with an array as with its numbers alone, or None."""
     if isinstance(x, np.ma.MaskedArray):
         return "a masked array, whose mask a kernel does not see"
@@ -59,7 +59,8 @@ def _unusual(x: Array) -> str | None:
         return None
     if x.device.type not in ("cpu", "mps"):
         return f"a tensor on {x.device}, where there are no kernels"
-    if torch._C._functorch.is_functorch_wrapped_tensor(x):
+    functorch = torch._C._functorch
+    if functorch.is_functorch_wrapped_tensor(x) or functorch.is_legacy_batchedtensor(x):
         return "a tensor under a transform of torch.func, such as vmap or grad"
     forward = torch.autograd.forward_ad
     if forward._current_level >= 0 and forward.unpack_dual(x).tangent is not None:
@@ -78,7 +79,7 @@ def check_arrays(function: str, optional: str = "", **arrays: Array | None) -> N
             raise LaunchTypeError(
                 f"[{function}] {name} must be an array of NumPy, MLX or PyTorch but is {'None' if x is None else 'a ' + type(x).__name__}."
             )
-        unusual = _unusual(x)
+        unusual = unusual_kind(x)
         if unusual is not None:
             raise LaunchTypeError(f"[{function}] {name} must be a plain array but is {unusual}.")
         if framework(x) != framework(leader):

@@ -14,7 +14,9 @@ from collections.abc import Callable, Sequence
 from types import SimpleNamespace
 from typing import Any
 
+from ..errors import LaunchTypeError
 from ._arrays import FLOATS, Array, dtype_name, dtype_of, is_array, is_mlx, is_torch, resolved
+from ._checks import unusual_kind
 from ._launch import Spec
 
 #: Computes the outputs of an operator from its arguments.
@@ -167,6 +169,11 @@ class Operator:
         if all(grad is None for grad in grads):
             return (None,) * len(self.types)
         assert self.gradient is not None
+        for grad in grads:
+            if grad is not None and (unusual := unusual_kind(grad)) is not None:
+                raise LaunchTypeError(
+                    f"[{self.name}] the gradient of a result must be a plain array but is {unusual}."
+                )
         needs = {
             name
             for name, needed in zip(self.types, ctx.needs_input_grad, strict=True)

@@ -145,6 +145,9 @@ def _gradient(
     elif kind == "logsumexp" and dtype != "float32":
         # As it was rounded, a large one would be wrong by a factor of the exponentials.
         y = centred_rows(x, sizes, "log", "float32", 1.0)
+    elif kind == "norm" and dtype == "float16":
+        # The result may be infinite or 0, and x / y is not.
+        y = reduce_rows(x, sizes, "sum", "float32", map="square", end="root")
     elif kind == "prod":
         zero = full((outer, inner), 0, dtype, x)
         y = reduce_rows(x, sizes, "sum", "float32", map="equal", m=zero)

@@ -259,7 +259,8 @@ def sgd_step(
     """One step of gradient descent with momentum: the new ``params`` and the new ``buffers``, which the next step takes.
 
     With g = grad + weight_decay · p, a buffer becomes b = momentum · b + (1 - dampening) · g, and p becomes p - lr · b, or
-    p - lr · (g + momentum · b) with ``nesterov``; all is computed in float32. All arrays that are given stay as they are, in every
+    p - lr · (g + momentum · b) with ``nesterov``. Without momentum, p becomes p - lr · g, whatever ``dampening`` is, as in PyTorch. All is
+    computed in float32. All arrays that are given stay as they are, in every
     framework, and the results are new ones, of which PyTorch records no gradients.
 
     ``params`` is a list of arrays, each float16, bfloat16 or float32, of any shape; ``grads`` and ``buffers`` are as many, of the same shapes,

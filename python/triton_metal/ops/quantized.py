@@ -276,7 +276,8 @@ def quantize(
     Raises LaunchValueError for another dtype, shape, mode, group size or number of bits.
 
     Scales and codes are those of MLX, from float32 arithmetic. As wide as a code is the error of a number, beside the
-    rounding of scale and bias.
+    rounding of scale and bias. In "mxfp4" and "mxfp8" the scale is the power of two nearest to max |w| / 6 or / 448, and numbers beyond
+    the largest code become that.
 
     >>> import numpy as np, triton_metal.ops as ops
     >>> w_q, scales, biases = ops.quantize(np.arange(32, dtype=np.float32)[None], group_size=32, bits=8)

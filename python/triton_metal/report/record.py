@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from .. import cache, knobs, messages
-from ..array_copies import ArrayCopies, address_of, extent_of
+from ..array_copies import ArrayCopies, address_of, extent_of, may_change
 from ..cost.measure import work_of
 from ..cost.model import Work
 from ..errors import DeviceAssertionError
@@ -78,6 +78,8 @@ def recording() -> Iterator[Recording]:
         if told.launch is None or threading.get_ident() != thread or searches.depth:
             return
         kernel, grid, arguments = told.launch
+        if _is_refused(kernel, arguments):
+            return
         result.last = kernel.name
         if 0 in grid:
             result.empty += 1
@@ -102,6 +104,14 @@ def recording() -> Iterator[Recording]:
         chain.remove(hook)
         if chain is not enter:
             knobs.runtime.launch_enter_hook = enter
+
+
+def _is_refused(kernel: Any, arguments: Sequence[Any]) -> bool:
+    """Whether the launch raises, as the kernel writes an array that is read-only."""
+    return any(
+        entry["kind"] == "buffer" and (entry["writes"] or entry["atomic"]) and not may_change(value)
+        for entry, value in zip(kernel.metadata.args, arguments, strict=False)
+    )
 
 
 def traced_programs(grid: tuple[int, int, int]) -> list[tuple[int, int, int]]:

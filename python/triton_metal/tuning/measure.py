@@ -115,6 +115,22 @@ class Measurement:
         return Row(config, value, low, high, runs, compile_ms, **more), timing
 
 
+def expected_time(found: Any) -> float:
+    """What a perf_model returned. Raises LaunchTypeError if that is no number; NaN comes last."""
+    try:
+        value = float(found)
+    except (TypeError, ValueError):
+        raise LaunchTypeError(
+            f"autotune's perf_model must return a number, not {found!r}"
+        ) from None
+    return math.inf if math.isnan(value) else value
+
+
+def ordered(timing: Any) -> tuple[float, ...]:
+    """The figures of a benchmark by which configurations are ordered: what is no number comes last."""
+    return tuple(math.inf if math.isnan(figure) else figure for figure in figures_of(timing))
+
+
 def figures_of(timing: Any) -> tuple[float, float, float]:
     """The median and the percentiles of what a benchmark returned: a number, or one for each quantile."""
     values = list(timing) if isinstance(timing, (list, tuple)) else [timing]

@@ -8,6 +8,7 @@ from typing import Any
 
 from .. import knobs
 from ..arguments import is_descriptor
+from ..array_copies import may_change
 from ..cost import Chip, Sampled, bound, chip, full_name, ranking_chip, sampled
 from ..cost.sampling import is_divisible
 from ..cost.spread import LaunchAt, launcher_of
@@ -122,7 +123,8 @@ def _changed(compiled: Any, named: Mapping[str, Any]) -> Iterable[Any]:
         if all(name in named for name in written):
             names = dict.fromkeys(written)
     for name in names:
-        yield from _arrays(named[name])
+        # A launch refuses to write what is read-only.
+        yield from filter(may_change, _arrays(named[name]))
 
 
 def _arrays(value: Any) -> Iterable[Any]:

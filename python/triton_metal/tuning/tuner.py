@@ -14,8 +14,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from .. import knobs
+from ..array_copies import ArrayCopies
 from ..cost import full_name
-from ..cost.copies import HostCopies
 from ..devices import device as on_device
 from ..devices import target_spec
 from ..errors import AutotunerError, LaunchTypeError, LaunchValueError
@@ -29,7 +29,7 @@ from .heuristics import Heuristics
 from .interface import kernel_of
 from .key import KeyReader
 from .lookup import Found, look_of, reader_of
-from .measure import Measurement, device_of, figures_of, label_of
+from .measure import Measurement, device_of, expected_time, figures_of, label_of, ordered
 from .memory import Memory
 from .model import Model, chip_for, described, read_chip
 from .options import read_configs, read_names, read_prune
@@ -333,7 +333,8 @@ class Autotuner(KernelInterface):
                 top_k = max(1, int(len(configs) * top_k))
             if len(configs) > top_k:
                 expected = [
-                    self.perf_model(**nargs, **kwargs, **config.all_kwargs()) for config in configs
+                    expected_time(self.perf_model(**nargs, **kwargs, **config.all_kwargs()))
+                    for config in configs
                 ]
                 order = sorted(range(len(configs)), key=expected.__getitem__)
                 configs = [configs[i] for i in order[:top_k]]
@@ -490,7 +491,7 @@ class Autotuner(KernelInterface):
         if measurement.errors and len(measurement.errors) == len(rows):
             raise self._failure(measurement.errors, rows)
         # A refused configuration has three figures, and the given do_bench may return one.
-        best = builtins.min(timings, key=lambda config: figures_of(timings[config]))
+        best = builtins.min(timings, key=lambda config: ordered(timings[config]))
         self.cache[key] = best
         self.configs_timings = timings
         tuning = Tuning(key, best, tuple(rows), measurement.unit, label, self.bench_time, how=how)
@@ -534,11 +535,11 @@ class Autotuner(KernelInterface):
     ) -> Ranking:
         """What the model says of the configurations: launches on copies, on the host device."""
         ranking = Ranking(model)
-        copies = HostCopies()
         try:
             device.wait_for([*args, *given.values()])
-            own_args = [copies(value) for value in args]
-            own = {name: copies(value) for name, value in given.items()}
+            copies = ArrayCopies([*args, *given.values()])
+            own_args = [copies.of(value) for value in args]
+            own = {name: copies.of(value) for name, value in given.items()}
         except Exception as error:  # an array that the host cannot have
             ranking.problem = (
                 f"the arguments cannot be copied for the model ({type(error).__name__}: {error})"

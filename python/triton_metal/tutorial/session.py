@@ -132,7 +132,7 @@ class Session:
             try:
                 if codeop.compile_command(text, "<typed>", "single") is not None:
                     return text
-            except (SyntaxError, ValueError, OverflowError):
+            except (SyntaxError, ValueError, OverflowError, RecursionError, MemoryError):
                 return text
             try:
                 lines.append(self.reader.read("... "))
@@ -193,7 +193,13 @@ class Session:
         elif name == "goto":
             self._goto(rest[0])
         else:
-            (self._load if name == "load" else self._edit)(Path(" ".join(rest)).expanduser())
+            given = " ".join(rest)
+            try:
+                path = Path(given).expanduser()
+            except RuntimeError:
+                self.view.bad(f"{given} cannot be read: there is no such user's home folder.")
+                return True
+            (self._load if name == "load" else self._edit)(path)
         return True
 
     # Commands.
@@ -311,8 +317,11 @@ class Session:
     def _load(self, path: Path) -> None:
         try:
             text = path.read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as error:
-            reason = getattr(error, "strerror", None) or "it is no UTF-8 text"
+        except UnicodeDecodeError:
+            self.view.bad(f"{path} cannot be read: it is no UTF-8 text.")
+            return
+        except (OSError, ValueError) as error:  # a path with a null byte, say
+            reason = getattr(error, "strerror", None) or error
             self.view.bad(f"{path} cannot be read: {reason}.")
             return
         self._run(text, str(path), own=True)
