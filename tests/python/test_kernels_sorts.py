@@ -55,19 +55,6 @@ def test_sort(name: str, shape: tuple[int, int], num_warps: int) -> None:
 
 
 @triton.jit
-def sorts_one(x_ptr, out_ptr):
-    x = tl.load(x_ptr + tl.arange(0, 1))
-    tl.static_assert(tl.sort(x).dtype == x.dtype)
-    tl.store(out_ptr + tl.arange(0, 1), (tl.sort(x) + tl.topk(x, 1) + x).to(tl.int32))
-
-
-def test_a_row_of_one_keeps_its_dtype() -> None:
-    out = np.zeros(1, np.int32)
-    sorts_one[(1,)](np.array([200], np.uint8), out)
-    assert out[0] == 600 % 256
-
-
-@triton.jit
 def exchanges(x_ptr, out_ptr, A: tl.constexpr, B: tl.constexpr):
     i = tl.arange(0, A)[:, None, None] * 2 * B + tl.arange(0, 2)[:, None] * B + tl.arange(0, B)
     x = tl.load(x_ptr + i)
