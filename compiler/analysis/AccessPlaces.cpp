@@ -342,6 +342,22 @@ static void tidy(SmallVectorImpl<std::pair<Value, int64_t>> &terms) {
   });
 }
 
+/// The loop that carries a pointer and moves it on by the same number of elements in each step, and
+/// that number.
+static std::optional<std::pair<scf::ForOp, int64_t>> getMove(Value pointer) {
+  auto argument = dyn_cast<BlockArgument>(pointer);
+  auto loop =
+      argument ? dyn_cast_or_null<scf::ForOp>(argument.getOwner()->getParentOp()) : scf::ForOp();
+  if (!loop || argument == loop.getInductionVar())
+    return std::nullopt;
+  auto next = loop.getTiedLoopYieldedValue(argument)->get().getDefiningOp<PtrAddOp>();
+  APInt number;
+  if (!next || next.getBase() != argument ||
+      !matchPattern(next.getOffset(), m_ConstantInt(&number)) || number.getSignificantBits() > 31)
+    return std::nullopt;
+  return std::pair(loop, number.getSExtValue());
+}
+
 std::optional<Place> Place::get(Value base, Value offsets, Value mask) {
   auto bytesOf = [](Value pointer) {
     return getElementBytes(cast<PtrType>(pointer.getType()).getElementType());
@@ -354,7 +370,18 @@ std::optional<Place> Place::get(Value base, Value offsets, Value mask) {
   if (offsets && mask)
     findBounds(mask, offsets, place.bounds);
   Place before;
-  while (Operation *op = base.getDefiningOp()) {
+  for (;;) {
+    // The pointer that a loop begins with, moved on as often as the loop has gone on.
+    if (auto move = getMove(base)) {
+      int64_t bytes = bytesOf(base) * move->second;
+      place.terms.push_back({base, bytes});
+      before.terms.push_back({base, bytes});
+      base = move->first.getTiedLoopInit(cast<BlockArgument>(base))->get();
+      continue;
+    }
+    Operation *op = base.getDefiningOp();
+    if (!op)
+      break;
     if (auto add = dyn_cast<PtrAddOp>(op)) {
       if (!sum.add(add.getOffset(), bytesOf(base)))
         return std::nullopt;
@@ -430,8 +457,13 @@ static double getReach(scf::ForOp loop) {
   return most;
 }
 
-/// The largest magnitude of a number.
+/// The largest magnitude of a number. A pointer stands for how often a loop has moved it.
 static double getMagnitude(Value value) {
+  if (isa<PtrType>(value.getType())) {
+    auto loop = cast<scf::ForOp>(value.getParentBlock()->getParentOp());
+    bool isShort = loop.getInductionVar().getType().isInteger(32);
+    return isShort ? 4294967296.0 : HUGE_VAL;
+  }
   if (auto wide = value.getDefiningOp<arith::ExtSIOp>())
     return getMagnitude(wide.getIn());
   if (value.getType().isInteger() && value.getType().getIntOrFloatBitWidth() <= 32)
@@ -592,15 +624,19 @@ bool Place::meetsOnlyItself(const Place &other, int64_t numSimdgroups, scf::ForO
 bool Place::isMovedApart(const Place &later, scf::ForOp loop) const {
   if (terms != later.terms || modulus || later.modulus)
     return false;
-  int64_t factor = 0;
+  int64_t stride = 0;
   for (auto &[value, times] : terms) {
     Value term = value;
+    int64_t own = times;
     if (term == loop.getInductionVar())
-      factor = times;
-    else if (isOfLoop(term, loop))
+      own = getStride(loop, times);
+    else if (!isa<PtrType>(term.getType()) || term.getParentBlock() != loop.getBody())
+      own = 0;
+    if (!own && isOfLoop(term, loop))
       return false;
+    if (isOfLoop(term, loop))
+      stride += own;
   }
-  int64_t stride = getStride(loop, factor);
   return (stride > 0 && high <= later.low + stride) || (stride < 0 && later.high + stride <= low);
 }
 

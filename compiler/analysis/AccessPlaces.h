@@ -10,9 +10,10 @@ class ForOp;
 namespace triton_metal::msl {
 
 /// The bytes that an access may touch, over all threads and registers: from `low` to below `high`,
-/// relative to `root` plus the uniform numbers in `terms`, each times its factor. If `modulus` is
-/// not 0, each thread and register may be any number of times that many bytes away from there: a
-/// power of two, by which numbers are multiplied of which nothing is known.
+/// relative to `root` plus the uniform numbers in `terms`, each times its factor. A pointer among
+/// them is how often its loop has moved it on. If `modulus` is not 0, each thread and register may
+/// be any number of times that many bytes away from there: a power of two, by which numbers are
+/// multiplied of which nothing is known.
 struct Place {
   /// What a thread or register adds: a multiple of `factor`, from `low` to `high`.
   struct Part {

@@ -164,6 +164,10 @@ void DiagnosticCollector::HandleDiagnostic(clang::DiagnosticsEngine::Level level
   }
   llvm::SmallString<256> message;
   diagnostic.FormatDiagnostic(message);
+  // Swizzles are properties of <metal_vector>, and one of a swizzle would be one of a copy.
+  if (diagnostic.getID() == clang::diag::err_member_function_call_bad_ref &&
+      message.str().contains("'__p_"))
+    message = "a swizzle of a swizzle cannot be assigned; name the components of the vector itself";
   show(level == clang::DiagnosticsEngine::Note ? "note" : "error", message,
        diagnostic.hasSourceManager() ? &diagnostic.getSourceManager() : nullptr,
        diagnostic.getLocation());

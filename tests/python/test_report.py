@@ -407,6 +407,16 @@ def test_the_command_writes_pages_of_a_module(tmp_path: Path) -> None:
         assert [page.name for page in folder.iterdir()] == ["column_kernel.html"]
 
 
+def test_a_program_that_fails_has_pages_of_what_it_launched(tmp_path: Path) -> None:
+    launch = re.sub(r"column_kernel\.report.*", "", example())
+    launch += "column_kernel[(8,)](x, out, 1000, STRIDE=8, BLOCK=128)\nraise KeyError('late')\n"
+    (tmp_path / "program.py").write_text(launch)
+    done = run("-m", "triton_metal", "report", "program.py", "-o", "pages", cwd=tmp_path)
+    assert done.returncode == 1
+    assert "KeyError: 'late'" in done.stderr
+    assert [page.name for page in (tmp_path / "pages").iterdir()] == ["column_kernel.html"]
+
+
 def test_a_report_is_no_launch_of_the_program(tmp_path: Path) -> None:
     with counting() as counted:
         column_kernel.report(tmp_path / "k.html", (8,), *column_arguments())

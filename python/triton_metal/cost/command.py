@@ -11,6 +11,7 @@ time of each. No Apple GPU is asked. Launches of one kernel with equal bounds ar
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import sys
 from collections.abc import Sequence
@@ -34,7 +35,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--chips", action="store_true", help="list the chips, with the sources of their figures"
     )
-    parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.add_argument(
+        "--json",
+        action="store_true",
+        help="print JSON; what the program prints goes to the error stream",
+    )
     parser.add_argument(
         "program", nargs=argparse.REMAINDER, metavar="PROGRAM.py | -m MODULE | -c TEXT"
     )
@@ -59,8 +64,10 @@ def main(options: argparse.Namespace) -> int:
         return 2
     counted = Counted()
     status = 0
+    # Only the figures are on the output of --json.
+    apart = contextlib.redirect_stdout(sys.stderr) if options.json else contextlib.nullcontext()
     try:
-        with device("host"), counting() as counted:
+        with device("host"), counting() as counted, apart:
             try:
                 program.run(options.program)
             except SystemExit as end:

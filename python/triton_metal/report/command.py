@@ -17,9 +17,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ..as_triton import program
+from ..cost import Chip
 from ..devices.selection import device
 from ..errors import LaunchValueError
-from . import Recorded, chips_of, page_of, recording
+from . import Recorded, Recording, chips_of, page_of, recording
 from .output import write
 
 
@@ -63,19 +64,28 @@ def main(options: argparse.Namespace) -> int:
             status = end.code if isinstance(end.code, int) else int(end.code is not None)
             if isinstance(end.code, str):
                 print(end.code, file=sys.stderr)
+        except BaseException:
+            # What was launched before is worth its pages.
+            _write_pages(found, Path(folder), chips)
+            raise
     if not found.recorded:
         print("python -m triton_metal report: the program launched no kernel", file=sys.stderr)
         return status or 1
+    return status if _write_pages(found, Path(folder), chips) else 2
+
+
+def _write_pages(found: Recording, folder: Path, chips: Sequence[Chip]) -> bool:
+    """Writes the pages of all kernels, and names each one. Returns whether all could be written."""
     names = _names(found.recorded)
     for name, recorded, times in zip(names, found.recorded, found.launches, strict=True):
-        path = Path(folder) / name
+        path = folder / name
         try:
             write(path, page_of(recorded, chips))
         except LaunchValueError as error:
             print(f"python -m triton_metal report: {error}", file=sys.stderr)
-            return 2
+            return False
         print(f"{path}: {recorded.kernel.name}, {times} launch{'es' * (times != 1)}")
-    return status
+    return True
 
 
 def _split(words: Sequence[str]) -> tuple[list[str], argparse.Namespace]:

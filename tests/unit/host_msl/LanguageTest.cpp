@@ -5,6 +5,7 @@
 
 using namespace triton_metal;
 using namespace triton_metal::test;
+using llvm::StringRef;
 
 namespace {
 
@@ -55,6 +56,44 @@ TEST(Vectors, Swizzle) {
                    "o[0] = v.x; o[1] = v.y; o[2] = v.z; o[3] = v.w;",
                    4),
             (V{10, 1, 5, 6}));
+}
+
+TEST(Vectors, AnAssignmentToASwizzleHasAValue) {
+  EXPECT_EQ(values("float4 v(1, 2, 3, 4); v.xy = v.yx = v.zw; o[0] = v.x; o[1] = v.y; o[2] = v.z; "
+                   "o[3] = v.xyz[1];",
+                   4),
+            (V{3, 4, 3, 4}));
+}
+
+TEST(Vectors, ASwizzleOfASwizzleIsNotAssigned) {
+  for (StringRef statement :
+       {"v.wzyx.xy = float2(9, 8);", "v.wzyx.xy += 1;", "v.xyz[1] = 7;", "p.xyz.xy = v.xy;"}) {
+    auto library = Device::get().compile(
+        ("#include <metal_stdlib>\nusing namespace metal;\nkernel void k(device float4 *o) {\n"
+         "  float4 v = o[0];\n  packed_float4 p = v;\n  " +
+         statement + "\n  o[0] = v + float4(p);\n}\n")
+            .str());
+    ASSERT_FALSE(bool(library)) << statement.str();
+    std::string message = llvm::toString(library.takeError());
+    EXPECT_NE(message.find("assign"), std::string::npos) << message;
+  }
+}
+
+TEST(Vectors, ShiftsByConstantsCountModuloTheWidth) {
+  EXPECT_EQ(values("ushort4 z = ushort4(1) << ushort4(17, 15, 3, 16); o[0] = z.x; o[1] = z.y; "
+                   "o[2] = z.z; o[3] = z.w; short2 s = short2(-32768, 16384) >> short2(18, 16); "
+                   "o[4] = s.x; o[5] = s.y; constexpr uint2 c = uint2(1) << uint2(33, 32); "
+                   "o[6] = c.x; o[7] = c.y;",
+                   8),
+            (V{2, 32768, 8, 1, -8192, 16384, 2, 1}));
+}
+
+TEST(Functions, FractIsBelowOneInItsType) {
+  EXPECT_EQ(
+      values("o[0] = fract(half(-6e-8f)); o[1] = fract(half(INFINITY)); o[2] = fract(-1e-9f); "
+             "o[3] = fract(2.75h); o[4] = fract(half2(-0.25h, 7.5h)).x; o[5] = fract(-0.25f);",
+             6),
+      (V{0x1.ffcp-1f, 0x1.ffcp-1f, 0x1.fffffep-1f, 0.75f, 0.75f, 0.75f}));
 }
 
 TEST(Vectors, CompareToBools) {

@@ -1,6 +1,7 @@
 // Operations across a SIMD-group, atomics and SIMD-group matrices.
 #include "tests/unit/host_msl/Run.h"
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <numeric>
 
@@ -89,6 +90,28 @@ TEST(Quads, ReduceFourThreads) {
       {out(o)}, 32);
   for (int lane = 0; lane < 32; ++lane)
     EXPECT_EQ(o[lane], (lane & ~3) * 4 + 6 + 1000 * (lane | 3) + 100000 * (lane < 8));
+}
+
+TEST(Quads, ReduceTheActiveThreads) {
+  // Each quad-group has other threads that are active: the bits of its number.
+  std::vector<int32_t> o(64), most(64);
+  runKernel("device int *o, device int *most",
+            "int quad = i >> 2; o[i] = -1; if (quad >> (lane & 3) & 1) {"
+            " o[i] = quad_sum(1 << (lane & 3)) + 16 * quad_product(2) + 1000 * quad_xor(lane & 3);"
+            " most[i] = quad_max(-int(lane & 3)) * 10 - quad_and(lane & 3); }",
+            {out(o), out(most)}, 64);
+  for (int i = 0; i < 64; ++i) {
+    int active = i >> 2, mixed = 0, all = 3, first = 4;
+    for (int lane = 0; lane < 4; ++lane)
+      if (active >> lane & 1) {
+        mixed ^= lane, all &= lane;
+        first = std::min(first, lane);
+      }
+    bool isActive = active >> (i & 3) & 1;
+    EXPECT_EQ(o[i], isActive ? active + (16 << std::popcount(unsigned(active))) + 1000 * mixed : -1)
+        << i;
+    EXPECT_EQ(most[i], isActive ? -10 * first - all : 0) << i;
+  }
 }
 
 /// The prefix scans of four and of 32 lanes, of which some may be absent, against a loop.
