@@ -1,4 +1,5 @@
 #include "host_device/msl/AnyValues.h"
+#include "host_device/msl/CheckValues.h"
 #include "llvm/Demangle/Demangle.h"
 #include "llvm/IR/Constants.h"
 #include "llvm/IR/InstIterator.h"
@@ -119,6 +120,16 @@ void resolvePromises(Module &module) {
   bool portable = isPortable(module);
   replaceCalls("__tm_outside", [&](CallInst *call) -> Value * {
     return portable ? ConstantInt::get(call->getType(), 64) : call->getArgOperand(0);
+  });
+  bool checksBounds = checksOf(module).bounds;
+  replaceCalls("__tm_component", [&](CallInst *call) -> Value * {
+    Value *index = call->getArgOperand(0);
+    if (checksBounds) {
+      IRBuilder<> builder(call);
+      buildCheck(builder, builder.CreateICmpUGE(index, call->getArgOperand(1)),
+                 "an index outside of the vector");
+    }
+    return index;
   });
   // A template: one function for each type.
   SmallVector<std::string> undefined;

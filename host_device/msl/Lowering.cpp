@@ -602,8 +602,8 @@ Error lowerModule(Module &module, ArrayRef<GeneratedKernel> kernels,
         fillVariables(function);
     prepareOverflow(module);
   }
-  resolvePromises(module);
   setChecks(module, options.checks);
+  resolvePromises(module);
   resolveTogether(module, options.checks);
   if (options.checks.nans)
     checkNans(module);

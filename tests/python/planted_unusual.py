@@ -434,6 +434,30 @@ BOUNDS = [
         ("outside its array 'm' in thread memory: at byte 52 of 48", "thread 96,0,0"),
     ),
     Defect(
+        "component of a vector of three",
+        "bounds",
+        "float3 v = float(t);\nv[t & 3] = 2; // HERE\no[i] = v.x;",
+        ("an index outside of the vector", "lane 3"),
+    ),
+    Defect(
+        "component of a matrix's column",
+        "bounds",
+        "float4x4 m = float4x4(float(t));\no[i] = m[1][t / 16]; // HERE",
+        ("an index outside of the vector", "thread 64,0,0"),
+    ),
+    Defect(
+        "component of a vector in threadgroup memory",
+        "bounds",
+        "threadgroup float2 s[2];\nif (t == 5)\n  s[0][t - 3] = 1; // HERE",
+        ("an index outside of the vector", "thread 5,0,0"),
+    ),
+    Defect(
+        "component of a packed vector",
+        "bounds",
+        "packed_half3 p = packed_half3(half(t));\no[i] = p[t % 4]; // HERE",
+        ("an index outside of the vector", "lane 3"),
+    ),
+    Defect(
         "private array through a helper",
         "bounds",
         "int box[6] = {0};\nstore(box, int(t) % 7, 5); \nn[i] = box[t % 6];",

@@ -179,7 +179,7 @@ def test_check_names_the_line(tmp_path: Path) -> None:
     assert "'y'" in result.stderr
 
 
-@pytest.mark.parametrize("change", ["big-endian", "Fortran", "text", "short"])
+@pytest.mark.parametrize("change", ["big-endian", "Fortran", "text", "short", "objects", "huge"])
 def test_files_that_are_no_arrays_for_metal(tmp_path: Path, change: str) -> None:
     path = tmp_path / "x.npy"
     array = np.ones((4, 4), np.float32)
@@ -189,6 +189,13 @@ def test_files_that_are_no_arrays_for_metal(tmp_path: Path, change: str) -> None
         np.save(path, np.asfortranarray(array))
     elif change == "text":
         path.write_text("no array")
+    elif change == "objects":
+        np.save(path, np.array([None]))
+    elif change == "huge":  # as many bytes as 0 in 64 bits
+        np.save(path, array)
+        path.write_bytes(
+            path.read_bytes().replace(b"(4, 4), }  ", b"(4294967296, 4294967296), }")[:144]
+        )
     else:
         np.save(path, array)
         path.write_bytes(path.read_bytes()[:-8])
@@ -196,6 +203,8 @@ def test_files_that_are_no_arrays_for_metal(tmp_path: Path, change: str) -> None
         "big-endian": "another order",
         "Fortran": "Fortran order",
         "text": "is no .npy file",
+        "objects": "no type of numbers",
+        "huge": "bytes of numbers where its shape needs 18446744073709551615",
         "short": "56 bytes of numbers where its shape needs 64",
     }[change]
     result = invoke([f"--buffer=x={path}", "--grid=1", "-"], SAXPY)

@@ -144,3 +144,20 @@ def test_pages_are_gathered_in_loops() -> None:
     counts = np.array([4, 0, 3], "int32")
     arrays = [pages, normal(8, 8, 16), np.zeros((3, 16), "float32"), counts]
     compare(paged_kernel, (3,), arrays, 8, 16, tolerance=1e-5)
+
+
+@triton_metal.jit
+def gate_kernel(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + i, mask=i < n, other=-float("inf"))
+    tl.store(out_ptr + i, x * tl.sigmoid(x), mask=i < n)
+
+
+def test_the_gradient_of_a_sigmoid_is_finite_where_its_exponential_is_not() -> None:
+    x = mx.array([-200.0, -100.0, -89.0, -88.0, -10.0, 0.0, 3.0, 100.0])
+
+    def total(x: mx.array) -> mx.array:
+        return graph(gate_kernel)(x, x.size, 4, grid=(2,), outputs={"out_ptr": x}).sum()
+
+    expected = mx.grad(lambda x: (x * mx.sigmoid(x)).sum())(x)
+    np.testing.assert_allclose(np.array(mx.grad(total)(x)), np.array(expected), atol=1e-6)

@@ -3,6 +3,7 @@
 #include "llvm/ADT/StringSwitch.h"
 #include "llvm/Support/Endian.h"
 #include "llvm/Support/FileSystem.h"
+#include "llvm/Support/MathExtras.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/raw_ostream.h"
 
@@ -52,10 +53,10 @@ Expected<NpyArray> readNpy(StringRef path) {
     return failure("'" + path + "' holds records, of which no buffer can be made");
   NpyArray array;
   array.dtype = descr.take_until([](char c) { return c == '\''; }).str();
-  if (array.dtype.size() < 3 || array.dtype[0] == '>')
+  if (array.dtype.starts_with(">"))
     return failure("'" + path + "' is of type '" + array.dtype +
                    "', whose bytes are in another order than Metal's");
-  if (!StringRef("fiubV").contains(array.dtype[1]) || !array.itemSize())
+  if (array.dtype.size() < 3 || !StringRef("fiubV").contains(array.dtype[1]) || !array.itemSize())
     return failure("'" + path + "' is of type '" + array.dtype +
                    "', which is no type of numbers that Metal has");
   if (headerValue(header, "fortran_order").starts_with("True"))
@@ -73,7 +74,10 @@ Expected<NpyArray> readNpy(StringRef path) {
     array.shape.push_back(extent);
   }
   StringRef body = data.substr(start + length);
-  uint64_t bytes = array.items() * array.itemSize();
+  // A shape of more bytes than 64 bits can count needs the most that they can.
+  uint64_t bytes = array.itemSize();
+  for (int64_t extent : array.shape)
+    bytes = SaturatingMultiply(bytes, static_cast<uint64_t>(extent));
   if (body.size() < bytes)
     return failure("'" + path + "' has " + Twine(body.size()) +
                    " bytes of numbers where its shape needs " + Twine(bytes));

@@ -219,6 +219,9 @@ private:
   /// exp(x - max(x)) / sum(exp(x - max(x))) along the last axis. Nothing for other quotients;
   /// `plain` is what the division gives.
   std::optional<Value> softmaxOf(const Operation &op, const Value &plain);
+  /// 1 / (1 + exp(-x)), whose gradient is NaN where the exponential is infinite. Nothing for other
+  /// quotients.
+  std::optional<Value> sigmoidOf(const Operation &op);
   /// softmax(queries x keys) x values, where it ends with this quotient.
   std::optional<Value> attentionAt(const Operation &op);
   std::optional<Visible> visibleOf(const Attention &attention, int rows, int columns) const;

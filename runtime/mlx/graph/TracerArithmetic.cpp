@@ -45,8 +45,11 @@ void Tracer::runElementwise(const Operation &op) {
     return result.dtype() == type.dtype() ? result : mx::astype(result, type.dtype());
   });
   std::optional<Value> raised;
-  if (op.name == "arith.divf")
-    raised = softmaxOf(op, result);
+  if (op.name == "arith.divf") {
+    raised = sigmoidOf(op);
+    if (!raised)
+      raised = softmaxOf(op, result);
+  }
   if (!raised && type.shape.size() == 2 && type.isFloat())
     raised = attentionAt(op);
   if (!raised)

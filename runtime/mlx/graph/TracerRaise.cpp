@@ -1,5 +1,7 @@
 // Groups of operations that MLX has one function for.
 
+#include "runtime/mlx/graph/Box.h"
+#include "runtime/mlx/graph/Functions.h"
 #include "runtime/mlx/graph/Producers.h"
 #include "runtime/mlx/graph/Tracer.h"
 
@@ -8,6 +10,34 @@
 #include <limits>
 
 namespace triton_metal::graph {
+
+std::optional<Value> Tracer::sigmoidOf(const Operation &op) {
+  const Type &type = resultType(op);
+  if (type.dtype() != mx::float32)
+    return std::nullopt;
+  auto isNumber = [&](int number, float wanted) {
+    std::optional<ScalarKey> key = scalarOf(program, number);
+    std::optional<float> found = key ? numberOf(*key, type) : std::nullopt;
+    return found && *found == wanted;
+  };
+  const Operation *sum = program.producer(op.operands[1]);
+  if (!isNumber(op.operands[0], 1) || !sum || sum->name != "arith.addf")
+    return std::nullopt;
+  for (size_t one : {0, 1}) {
+    const Operation *exponential = program.producer(sum->operands[1 - one]);
+    if (!isNumber(sum->operands[one], 1) || !exponential || exponential->name != "math.exp")
+      continue;
+    const Operation *minus = program.producer(exponential->operands[0]);
+    bool isNegative = minus && (minus->name == "arith.negf" ||
+                                (minus->name == "arith.subf" && isNumber(minus->operands[0], 0)));
+    if (!isNegative)
+      continue;
+    const Value &x = get(minus->operands.back());
+    return applied(type, {aligned(x, type.shape.size())},
+                   [](const Arrays &arrays) { return mx::sigmoid(arrays[0]); });
+  }
+  return std::nullopt;
+}
 
 std::optional<Value> Tracer::softmaxOf(const Operation &op, const Value &plain) {
   const Operation *exponential = program.producer(op.operands[0]);
