@@ -32,8 +32,7 @@ std::optional<Value> Tracer::sigmoidOf(const Operation &op) {
                                 (minus->name == "arith.subf" && isNumber(minus->operands[0], 0)));
     if (!isNegative)
       continue;
-    const Value &x = get(minus->operands.back());
-    return applied(type, {aligned(x, type.shape.size())},
+    return applied(type, {get(minus->operands.back())},
                    [](const Arrays &arrays) { return mx::sigmoid(arrays[0]); });
   }
   return std::nullopt;
