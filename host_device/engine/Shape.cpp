@@ -231,17 +231,43 @@ LaneShape LaneAnalysis::sameOperands(Instruction &inst) {
   return result;
 }
 
+/// Whether an operation wraps around in no lane. Its own flags do not tell: LLVM finds them from
+/// the conditions under which it runs, and the representative of a class may be a lane that does
+/// not.
+static std::pair<bool, bool> neverWraps(BinaryOperator &inst, const DataLayout &layout) {
+  SimplifyQuery query(layout);
+  Value *a = inst.getOperand(0), *b = inst.getOperand(1);
+  auto never = [](OverflowResult result) { return result == OverflowResult::NeverOverflows; };
+  switch (inst.getOpcode()) {
+  case Instruction::Add:
+    return {never(computeOverflowForUnsignedAdd(a, b, query)),
+            never(computeOverflowForSignedAdd(a, b, query))};
+  case Instruction::Sub:
+    return {never(computeOverflowForUnsignedSub(a, b, query)),
+            never(computeOverflowForSignedSub(a, b, query))};
+  case Instruction::Mul:
+    return {never(computeOverflowForUnsignedMul(a, b, query)),
+            never(computeOverflowForSignedMul(a, b, query))};
+  case Instruction::Shl: {
+    auto *amount = dyn_cast<ConstantInt>(b);
+    if (!amount)
+      return {false, false};
+    uint64_t by = amount->getZExtValue();
+    return {computeKnownBits(a, query).countMinLeadingZeros() >= by,
+            ComputeNumSignBits(a, layout) > by};
+  }
+  default:
+    return {false, false};
+  }
+}
+
 LaneShape LaneAnalysis::transferBinary(BinaryOperator &inst) {
   const LaneShape a = shape(inst.getOperand(0)), b = shape(inst.getOperand(1));
   if (!inst.getType()->isIntegerTy() || inst.getType()->getIntegerBitWidth() > 64)
     return sameOperands(inst);
   unsigned width = inst.getType()->getIntegerBitWidth();
   auto *constant = dyn_cast<ConstantInt>(inst.getOperand(1));
-  bool nuw = false, nsw = false;
-  if (auto *op = dyn_cast<OverflowingBinaryOperator>(&inst)) {
-    nuw = op->hasNoUnsignedWrap();
-    nsw = op->hasNoSignedWrap();
-  }
+  auto [nuw, nsw] = neverWraps(inst, layout);
   switch (inst.getOpcode()) {
   case Instruction::Add:
     return addShapes(a, b, 1, width, nuw, nsw);
@@ -274,7 +300,7 @@ LaneShape LaneAnalysis::transferBinary(BinaryOperator &inst) {
     return shape;
   }
   case Instruction::Or:
-    if (cast<PossiblyDisjointInst>(inst).isDisjoint())
+    if (haveNoCommonBitsSet(inst.getOperand(0), inst.getOperand(1), SimplifyQuery(layout)))
       return addShapes(a, b, 1, width, true, true);
     [[fallthrough]];
   case Instruction::And:

@@ -86,10 +86,30 @@ std::unique_ptr<clang::CompilerInstance> makeInstance(IntrusiveRefCntPtr<vfs::Fi
   return instance;
 }
 
+/// `1.1f` that a macro has pasted together -> `1.1`, which is a float here. Those that the text has
+/// itself have been rewritten.
+static void dropPastedSuffix(const clang::Token &token, const clang::SourceManager &sources) {
+  if (token.isNot(clang::tok::numeric_constant) || token.needsCleaning() ||
+      !sources.isWrittenInScratchSpace(sources.getSpellingLoc(token.getLocation())))
+    return;
+  StringRef text(token.getLiteralData(), token.getLength());
+  bool isFloat = text.starts_with_insensitive("0x") ? text.contains_insensitive('p')
+                                                    : text.find_first_of(".eE") != StringRef::npos;
+  if (!isFloat || !text.ends_with_insensitive("f") || text.ends_with_insensitive("bf"))
+    return;
+  // The preprocessor tells of its own token, which the parser sees next, and whose text it has just
+  // written to a buffer of its own. A number may not go on behind its end.
+  const_cast<char *>(text.data())[text.size() - 1] = ' ';
+  const_cast<clang::Token &>(token).setLength(token.getLength() - 1);
+}
+
 void beginUsersText(clang::CompilerInstance &instance, bool hasPrelude) {
   if (hasPrelude)
     useMetalsLanguage(instance);
   clang::Preprocessor &preprocessor = instance.getPreprocessor();
+  preprocessor.setTokenWatcher([&preprocessor](const clang::Token &token) {
+    dropPastedSuffix(token, preprocessor.getSourceManager());
+  });
   preprocessor.setPredefines(
       preprocessor.getPredefines() +
       "#pragma clang attribute push(__attribute__((__tm_overload)), apply_to = function)\n");

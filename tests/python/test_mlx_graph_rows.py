@@ -161,3 +161,22 @@ def test_the_gradient_of_a_sigmoid_is_finite_where_its_exponential_is_not() -> N
 
     expected = mx.grad(lambda x: (x * mx.sigmoid(x)).sum())(x)
     np.testing.assert_allclose(np.array(mx.grad(total)(x)), np.array(expected), atol=1e-6)
+
+
+@triton_metal.jit
+def fraction_kernel(x_ptr, w_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + i, mask=i < n)
+    part = x - x.to(tl.int32).to(tl.float32)
+    tl.store(out_ptr + i, part * tl.load(w_ptr + i, mask=i < n) + x * x.to(tl.int8), mask=i < n)
+
+
+def test_integers_have_no_gradient_by_the_floats_that_they_come_from() -> None:
+    x, w = mx.array([0.25, 1.5, -2.75, 3.1]), mx.array([0.5, 1.0, 2.5, 300.0])
+
+    def total(x: mx.array) -> mx.array:
+        return graph(fraction_kernel)(x, w, 4, 4, grid=(1,), outputs={"out_ptr": x}).sum()
+
+    whole = mx.array([0.0, 1.0, -2.0, 3.0])
+    assert mx.array_equal(mx.grad(total)(x), w + whole)
+    assert mx.array_equal(mx.jvp(total, [x], [mx.ones(4)])[1][0], (w + whole).sum())

@@ -214,7 +214,7 @@ std::string triton_metal::getMetalName(StringRef name) {
     text += llvm::isAlnum(c) || c == '_' ? c : '_';
   if (text.empty() || llvm::isDigit(text[0]))
     text = "_" + text;
-  return isReserved(text) ? text + "_" : text;
+  return isReserved(text) || looksLikeType(text) ? text + "_" : text;
 }
 
 void triton_metal::TextLayout::moveLines(unsigned down) {

@@ -5,6 +5,31 @@
 using namespace mlir;
 using namespace triton_metal::msl;
 
+/// Macros of Metal's standard library.
+static bool isMacro(StringRef name) {
+  static const llvm::StringSet<> macros = [] {
+    llvm::StringSet<> set;
+    for (StringRef name : {"CHAR_BIT", "MAXFLOAT", "MAXHALF", "MAXBFLOAT", "HUGE_VALF", "HUGE_VALH",
+                           "HUGE_VALBF", "NULL", "TRUE", "FALSE"})
+      set.insert(name);
+    for (const char *type :
+         {"CHAR", "SCHAR", "UCHAR", "SHRT", "USHRT", "INT", "UINT", "LONG", "ULONG"})
+      for (const char *limit : {"_MAX", "_MIN"})
+        set.insert(std::string(type) + limit);
+    for (const char *type : {"FLT", "HALF", "BFLT"})
+      for (const char *limit :
+           {"_DIG", "_MANT_DIG", "_MAX_10_EXP", "_MAX_EXP", "_MIN_10_EXP", "_MIN_EXP", "_RADIX",
+            "_MAX", "_MIN", "_EPSILON", "_DENORM_MIN", "_ROUNDS", "_EVAL_METHOD"})
+        set.insert(std::string(type) + limit);
+    for (const char *number : {"E", "LOG2E", "LOG10E", "LN2", "LN10", "PI", "PI_2", "PI_4", "1_PI",
+                               "2_PI", "2_SQRTPI", "SQRT2", "SQRT1_2"})
+      for (const char *type : {"_F", "_H", "_BF"})
+        set.insert("M_" + std::string(number) + type);
+    return set;
+  }();
+  return macros.contains(name);
+}
+
 bool triton_metal::msl::isReserved(StringRef name) {
   static const llvm::StringSet<> words = [] {
     llvm::StringSet<> set;
@@ -61,11 +86,10 @@ bool triton_metal::msl::isReserved(StringRef name) {
       set.insert(word);
     return set;
   }();
-  return words.contains(name);
+  return words.contains(name) || isMacro(name);
 }
 
-/// Types such as float4, uint3 and simdgroup_float8x8, and all names that begin with them.
-static bool looksLikeType(StringRef name) {
+bool triton_metal::msl::looksLikeType(StringRef name) {
   for (StringRef type : {"bool", "char", "uchar", "short", "ushort", "int", "uint", "long", "ulong",
                          "half", "bfloat", "float", "packed_", "simdgroup_", "__"})
     if (name.starts_with(type) &&

@@ -322,7 +322,8 @@ void Tracer::runSelect(const Operation &op) {
 static mx::array toInteger(mx::array x, const Type &to, bool isUnsigned) {
   int width = to.width();
   mx::Dtype wide = x.dtype() == mx::float64 ? mx::float64 : mx::float32;
-  x = mx::astype(x, wide);
+  // An integer does not change with the float: MLX would give its cotangent on, as an integer.
+  x = mx::stop_gradient(mx::astype(x, wide));
   double high = std::ldexp(1.0, isUnsigned ? width : width - 1);
   double low = isUnsigned ? 0.0 : -high;
   mx::array isNan = mx::isnan(x);

@@ -2,6 +2,7 @@
 #include "tests/unit/host_msl/Run.h"
 #include <bit>
 #include <cmath>
+#include <numeric>
 
 using namespace triton_metal;
 using namespace triton_metal::test;
@@ -86,6 +87,35 @@ TEST(Vectors, ShiftsByConstantsCountModuloTheWidth) {
                    "o[6] = c.x; o[7] = c.y;",
                    8),
             (V{2, 32768, 8, 1, -8192, 16384, 2, 1}));
+}
+
+TEST(Literals, PastedTogetherAreFloats) {
+  EXPECT_EQ(
+      values("o[0] = F(1.1); o[1] = sizeof(F(1.1)); o[2] = CAT(2, .5e0f); o[3] = CAT(1.1, h); "
+             "o[4] = CAT(0x1, f);",
+             5, "#define F(x) x##f\n#define CAT(a, b) a##b\n"),
+      (V{1.1f, 4, 2.5f, float(_Float16(1.1f)), 31}));
+}
+
+TEST(Guards, DifferencesAreThoseOfTheLanesThatRun) {
+  // The first lanes do not, in which the difference would wrap around.
+  for (uint32_t n : {1u, 5u, 32u, 40u}) {
+    std::vector<uint64_t> o(128), of(128), back(128);
+    std::vector<float> x(128), y(128, -1);
+    std::iota(x.begin(), x.end(), 0.0f);
+    std::vector<uint32_t> number{n};
+    runKernel("device ulong *o, device ulong *of, device ulong *back, device float *x, "
+              "device float *y, constant uint &n",
+              "if (i >= n) { o[i] = ulong(i - n); y[i] = x[i - n]; of[i] = &x[i - n] - x; }"
+              "back[i] = i < n ? ulong(n - 1 - i) : 7ul;",
+              {out(o), out(of), out(back), in(x), out(y), in(number)}, 128, "", 128);
+    for (uint32_t i = 0; i < 128; ++i) {
+      EXPECT_EQ(o[i], i >= n ? i - n : 0) << n << " " << i;
+      EXPECT_EQ(of[i], i >= n ? i - n : 0) << n << " " << i;
+      EXPECT_EQ(back[i], i < n ? n - 1 - i : 7) << n << " " << i;
+      EXPECT_EQ(y[i], i >= n ? float(i - n) : -1.0f) << n << " " << i;
+    }
+  }
 }
 
 TEST(Functions, FractIsBelowOneInItsType) {
