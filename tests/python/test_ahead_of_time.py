@@ -212,6 +212,14 @@ def test_what_cannot_be_compiled_is_refused(
     assert not list(file.parent.glob("out*"))
 
 
+def test_a_folder_that_is_not_there_is_named(file: Path) -> None:
+    out = file.parent / "missing" / "out"
+    with pytest.raises(
+        ValueError, match=r"missing/out\.\w+\.metal cannot be written: No such file"
+    ):
+        compiled(file, "*fp32, *fp32, i32, i32, fp32, 64", out_path=out)
+
+
 def test_the_commands(file: Path) -> None:
     stock = file.with_name("stock.py")
     stock.write_text(KERNELS.replace("triton_metal", "triton"), encoding="utf-8")

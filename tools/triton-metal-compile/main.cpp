@@ -86,9 +86,12 @@ int main(int argc, char **argv) {
       return 0;
     }
     if (takeNumber("--num-warps", options.numWarps, bad) ||
-        takeNumber("--num-stages", options.numStages, bad) || takeNumber("--repeat", repeat, bad)) {
+        takeNumber("--num-stages", options.numStages, bad)) {
       if (bad)
         return fail("'" + number + "' is not a number");
+    } else if (takeNumber("--repeat", repeat, bad)) {
+      if (bad || repeat < 1)
+        return fail("--repeat takes a number from 1 on, not '" + number + "'");
     } else if (take("-o", output) || take("--emit", emit) || take("--target", options.target)) {
     } else if (argument == "--precise-math") {
       options.arithmetic.precise = true;
@@ -160,6 +163,12 @@ int main(int argc, char **argv) {
   file->os() << text;
   if (!text.empty() && text.back() != '\n')
     file->os() << "\n";
+  file->os().flush();
+  if (file->os().has_error()) {
+    std::string reason = file->os().error().message();
+    file->os().clear_error();
+    return fail("cannot write '" + output + "': " + reason);
+  }
   file->keep();
   return 0;
 }

@@ -39,7 +39,7 @@ from ..runtime.driver import driver
 from ..sources import ASTSource
 from .header import kernel_header
 from .signature import Entry, digest, read_grid, read_signature
-from .written import print_written
+from .written import print_written, write_file
 
 
 @dataclass
@@ -144,7 +144,7 @@ def compile_kernel(args: CompileArgs) -> list[Path]:
     described["metal"] = paths[0].name
     texts = [text["metal"], json.dumps(described, indent=2) + "\n", kernel_header(described)]
     for path, content in zip(paths, texts, strict=True):
-        path.write_text(content, encoding="utf-8")
+        write_file(path, content)
     return paths
 
 

@@ -18,7 +18,7 @@ from typing import Any
 
 from .header import OBJECTIVE_C, names, parameters
 from .signature import identifier
-from .written import print_written
+from .written import print_written, write_file
 
 
 def read(path: Path) -> dict[str, Any]:
@@ -76,8 +76,8 @@ def link(paths: Sequence[Path], out: Path, prefix: str = "") -> list[Path]:
         ],
     }
     written = [out.with_name(f"{out.name}.json"), out.with_name(f"{out.name}.h")]
-    written[0].write_text(json.dumps(described, indent=2) + "\n", encoding="utf-8")
-    written[1].write_text(dispatcher(name, ordered), encoding="utf-8")
+    write_file(written[0], json.dumps(described, indent=2) + "\n")
+    write_file(written[1], dispatcher(name, ordered))
     return written
 
 

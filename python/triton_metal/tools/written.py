@@ -6,6 +6,16 @@ import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
+from .. import files
+
+
+def write_file(path: Path, text: str) -> None:
+    """Writes a file in one step. Raises ValueError where it cannot be written."""
+    try:
+        files.replace(path, text.encode())
+    except OSError as error:
+        raise ValueError(f"{path} cannot be written: {error.strerror or error}") from None
+
 
 def print_written(
     program: str, write: Callable[[], Iterable[Path]], *refusals: type[Exception]
