@@ -102,9 +102,9 @@ Result Builder::dot(const Value &lhs, const Value &rhs, std::optional<Value> acc
   else if (wanted.is(ScalarKind::Float16) || wanted.is(ScalarKind::Float32))
     result = wanted;
   else
-    return valueError(
-        llvm::Twine("dot: ") + (outType ? "out_dtype" : "the accumulator's dtype") +
-        " must be float16 or float32 for operands of " + a.str() + ", not " + wanted.str());
+    return valueError(llvm::Twine("dot: ") + (outType ? "out_dtype" : "the accumulator's dtype") +
+                      " must be float16 or float32 for operands of " + a.str() + ", not " +
+                      wanted.str());
   Type type = result.withShape(shape);
   if (acc && acc->type.scalar() != result)
     return typeError("dot: the accumulator has dtype " + acc->type.scalar().str() +

@@ -14,8 +14,8 @@ namespace {
 llvm::Error loadHostDevice() {
   nb::gil_scoped_acquire acquire;
   nb::object package = nb::steal(PyImport_ImportModule("triton_metal_host"));
-  // Who interrupts a launch wants it to end, not to be told that there is no device: the package is loaded, and Python
-  // is interrupted behind that.
+  // Who interrupts a launch wants it to end, not to be told that there is no device: the package is
+  // loaded, and Python is interrupted behind that.
   if (!package.is_valid() && PyErr_ExceptionMatches(PyExc_KeyboardInterrupt)) {
     PyErr_Clear();
     package = nb::steal(PyImport_ImportModule("triton_metal_host"));
