@@ -627,15 +627,16 @@ bool Place::isMovedApart(const Place &later, scf::ForOp loop) const {
   int64_t stride = 0;
   for (auto &[value, times] : terms) {
     Value term = value;
-    int64_t own = times;
+    if (!isOfLoop(term, loop))
+      continue;
+    int64_t own = 0;
     if (term == loop.getInductionVar())
       own = getStride(loop, times);
-    else if (!isa<PtrType>(term.getType()) || term.getParentBlock() != loop.getBody())
-      own = 0;
-    if (!own && isOfLoop(term, loop))
+    else if (isa<PtrType>(term.getType()) && term.getParentBlock() == loop.getBody())
+      own = times;
+    if (!own)
       return false;
-    if (isOfLoop(term, loop))
-      stride += own;
+    stride += own;
   }
   return (stride > 0 && high <= later.low + stride) || (stride < 0 && later.high + stride <= low);
 }
