@@ -19,9 +19,9 @@ static ArrayRef<int64_t> shapeOf(Value value) {
   return type ? type.getShape() : ArrayRef<int64_t>();
 }
 
-static int64_t sizeOf(const TileDim &place) { return shapeOf(place.tile)[place.dim]; }
+int64_t TileDim::getSize() const { return shapeOf(tile)[dim]; }
 
-static void shrink(int64_t &size, const TileDim &place) { size = std::min(size, sizeOf(place)); }
+static void shrink(int64_t &size, const TileDim &place) { size = std::min(size, place.getSize()); }
 
 TileDims::TileDims(tt::FuncOp kernel) {
   kernel.getBody().walk<WalkOrder::PreOrder>([&](Operation *op) {
@@ -60,7 +60,7 @@ TileDims::TileDims(tt::FuncOp kernel) {
 
 bool TileDims::isDivisible(unsigned id, int64_t parts) const {
   return llvm::all_of(members[id],
-                      [&](const TileDim &place) { return sizeOf(place) % parts == 0; });
+                      [&](const TileDim &place) { return place.getSize() % parts == 0; });
 }
 
 void TileDims::number(Value value) {

@@ -13,6 +13,8 @@ namespace triton_metal {
 struct TileDim {
   mlir::Value tile;
   unsigned dim = 0;
+
+  int64_t getSize() const;
 };
 
 /// Which dimensions of a kernel's tiles run along each other: the rows of a product, say, are those

@@ -25,10 +25,6 @@ namespace triton_metal {
 /// The most operations of a tree of leaves: copies of all its parts for each use stay few.
 static constexpr int kMostLeaves = 24;
 
-static int64_t sizeOf(const TileDim &place) {
-  return cast<RankedTensorType>(place.tile.getType()).getShape()[place.dim];
-}
-
 /// Whether a tile has one dimension: what a row, or a column, has once.
 static bool isVector(RankedTensorType type) {
   return llvm::count_if(type.getShape(), [](int64_t size) { return size > 1; }) <= 1;
@@ -366,7 +362,7 @@ int64_t Slicer::getBlock(const Access &access) {
   for (const TileDim &place : members) {
     if (place.tile != access.pointers)
       continue;
-    int64_t size = sizeOf(place);
+    int64_t size = place.getSize();
     return places->fillBlocks(place.tile, place.dim, size) ? size : 0;
   }
   return 0;
@@ -434,7 +430,7 @@ bool Slicer::haveSameSlices(const Access &a, const Access &b) {
   };
   const TileDim *place = getPlace(a), *other = getPlace(b);
   if (place == members.end() || other == members.end() || place->dim != other->dim ||
-      sizeOf(*place) != sizeOf(*other))
+      place->getSize() != other->getSize())
     return false;
   int depth = getLoopDepth(first, [](Operation *op) {
     auto loop = dyn_cast<scf::ForOp>(op);
