@@ -267,7 +267,7 @@ void forward(UnrollOp loop) {
   for (GetOp get : gets) {
     if (get.getElement())
       continue;
-    std::optional<Place> place = Place::get(get.getIndex(), loop.getIndex());
+    std::optional<StepElements> place = StepElements::get(get.getIndex(), loop.getIndex());
     if (!place || !place->isOne())
       continue;
     // What is written inside of a branch or an inner loop stays there.
@@ -276,9 +276,9 @@ void forward(UnrollOp loop) {
       continue;
     for (Operation *before = outer->getPrevNode(); before; before = before->getPrevNode()) {
       auto set = dyn_cast<SetOp>(before);
-      std::optional<Place> other;
+      std::optional<StepElements> other;
       if (set && set.getArray() == get.getArray() && !set.getElement())
-        other = Place::get(set.getIndex(), loop.getIndex());
+        other = StepElements::get(set.getIndex(), loop.getIndex());
       if (other && *other == *place) {
         get.replaceAllUsesWith(set.getValue());
         get.erase();

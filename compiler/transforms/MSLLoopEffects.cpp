@@ -8,32 +8,32 @@
 using namespace mlir;
 using namespace triton_metal::msl;
 
-std::optional<Place> Place::get(Value index, Value step) {
+std::optional<StepElements> StepElements::get(Value index, Value step) {
   if (!index)
-    return Place();
+    return StepElements();
   if (index == step)
-    return Place{1, 0, 0};
+    return StepElements{1, 0, 0};
   APInt number;
   if (matchPattern(index, m_ConstantInt(&number)))
-    return Place{0, number.getSExtValue(), number.getSExtValue()};
+    return StepElements{0, number.getSExtValue(), number.getSExtValue()};
   if (auto argument = dyn_cast<BlockArgument>(index)) {
     auto loop = dyn_cast<UnrollOp>(argument.getOwner()->getParentOp());
     if (!loop)
       return std::nullopt;
-    return Place{0, loop.getLower(), int64_t(loop.getUpper()) - 1};
+    return StepElements{0, loop.getLower(), int64_t(loop.getUpper()) - 1};
   }
   Operation *op = index.getDefiningOp();
   if (!isa<arith::AddIOp, arith::MulIOp>(op))
     return std::nullopt;
-  std::optional<Place> a = get(op->getOperand(0), step), b = get(op->getOperand(1), step);
+  std::optional<StepElements> a = get(op->getOperand(0), step), b = get(op->getOperand(1), step);
   if (!a || !b)
     return std::nullopt;
   if (isa<arith::AddIOp>(op))
-    return Place{a->perStep + b->perStep, a->low + b->low, a->high + b->high};
+    return StepElements{a->perStep + b->perStep, a->low + b->low, a->high + b->high};
   if (!matchPattern(op->getOperand(1), m_ConstantInt(&number)) || number.isNegative())
     return std::nullopt;
   int64_t factor = number.getSExtValue();
-  return Place{a->perStep * factor, a->low * factor, a->high * factor};
+  return StepElements{a->perStep * factor, a->low * factor, a->high * factor};
 }
 
 /// Whether a read is made each time that it is executed, and in this order.
@@ -70,9 +70,9 @@ bool LoopEffects::conflictsOutsideOfArrays(const LoopEffects &other) const {
 void LoopEffects::add(Operation *root) {
   root->walk([&](Operation *op) {
     if (auto get = dyn_cast<GetOp>(op)) {
-      arrays[get.getArray()].push_back({Place::get(get.getIndex(), step), true, false});
+      arrays[get.getArray()].push_back({StepElements::get(get.getIndex(), step), true, false});
     } else if (auto set = dyn_cast<SetOp>(op)) {
-      arrays[set.getArray()].push_back({Place::get(set.getIndex(), step), false, true});
+      arrays[set.getArray()].push_back({StepElements::get(set.getIndex(), step), false, true});
     } else if (isa<ReadOp, WriteOp, AtomicOpInterface>(op) && !isVolatile(op)) {
       addMemory(cast<MemoryAccessOpInterface>(op));
     } else if (isa<UnrollOp, scf::IfOp, VarOp>(op)) {
@@ -95,7 +95,7 @@ bool LoopEffects::writes(Value array) const {
 bool LoopEffects::writesByStep(Value array) const {
   auto it = arrays.find(array);
   return it != arrays.end() && llvm::all_of(it->second, [](const Access &access) {
-           return access.place == Place{1, 0, 0};
+           return access.elements == StepElements{1, 0, 0};
          });
 }
 
@@ -123,15 +123,15 @@ bool LoopEffects::stepsCommuteWith(const LoopEffects &other) const {
     if (it == other.arrays.end() || !(writes(array) || other.writes(array)))
       continue;
     // All accesses of a step are within elements of its own.
-    std::optional<Place> all;
+    std::optional<StepElements> all;
     for (ArrayRef<Access> some : {ArrayRef(accesses), ArrayRef(it->second)})
       for (const Access &access : some) {
-        if (!access.place || (all && all->perStep != access.place->perStep))
+        if (!access.elements || (all && all->perStep != access.elements->perStep))
           return false;
         if (!all)
-          all = access.place;
-        all->low = std::min(all->low, access.place->low);
-        all->high = std::max(all->high, access.place->high);
+          all = access.elements;
+        all->low = std::min(all->low, access.elements->low);
+        all->high = std::max(all->high, access.elements->high);
       }
     if (all->high - all->low >= all->perStep)
       return false;

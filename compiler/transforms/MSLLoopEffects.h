@@ -14,14 +14,14 @@ namespace triton_metal::msl {
 
 /// Elements of an array in a step of a loop: the step's index times `perStep`, plus a number from
 /// `low` to `high`.
-struct Place {
+struct StepElements {
   int64_t perStep = 0, low = 0, high = 0;
 
   /// Nothing for an index of which this is not known. No index is element 0.
-  static std::optional<Place> get(mlir::Value index, mlir::Value step);
+  static std::optional<StepElements> get(mlir::Value index, mlir::Value step);
 
   bool isOne() const { return low == high; }
-  bool operator==(const Place &other) const = default;
+  bool operator==(const StepElements &other) const = default;
 };
 
 /// The effects of a loop, or of operations around loops.
@@ -52,7 +52,7 @@ public:
 
 private:
   struct Access {
-    std::optional<Place> place;
+    std::optional<StepElements> elements;
     bool reads, writes;
   };
 
