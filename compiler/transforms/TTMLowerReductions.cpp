@@ -284,12 +284,16 @@ void ReductionLowering::reduceInAnyOrder() {
       isa_and_nonnull<arith::MaxNumFOp, arith::MinNumFOp, arith::MaximumFOp, arith::MinimumFOp>(
           combiner) &&
       isa<Float32Type, Float16Type, BFloat16Type>(combiner->getResult(0).getType());
-  // All lanes at once, and then the partial results of the SIMD-groups, each in a lane.
+  bool isKnown = isComparison || msl::getSimdReduceKind(combiner);
+  // All lanes at once, and then the partial results of the SIMD-groups, each in a lane. Where all
+  // lanes have the same, few partial results are added up sooner by each of them; a comparison needs
+  // keys for the other way.
+  int groups = llvm::popcount(bitsIn(InDim::Simdgroup));
+  bool isSooner = bitsIn(InDim::Lane) ? isKnown || ArgMinMax::get(op.getCombineOp().front())
+                                      : isKnown && groups >= (isComparison ? 4 : 3);
   bool atOnce =
       msl::TargetAttr::get(op->getParentOfType<ModuleOp>()).has(msl::Feature::SimdReductions) &&
-      (isComparison || msl::getSimdReduceKind(combiner) ||
-       ArgMinMax::get(op.getCombineOp().front())) &&
-      lanesAreAlike() && bitsIn(InDim::Lane);
+      lanesAreAlike() && isSooner;
   if (atOnce && isComparison) {
     keyed = combiner;
     toKeys();

@@ -341,7 +341,8 @@ def TTMLowerReductions : Pass<"ttm-lower-reductions", "::mlir::ModuleOp"> {
   let description = [{
     What depends on the order of the elements is combined in their order, anything else with the registers first. It is
     the same in every run. A tile whose partial results would take more than 8 KB, or whose layout mixes the axis with
-    others, is laid out anew first.
+    others, is laid out anew first. The lanes of a SIMD-group take one partial result each where they combine them at once:
+    where they have combined their own so, and where all have the same and there are eight parts or more.
 
     ```mlir
     %sum = "tt.reduce"(%x) <{axis = 0 : i32}> ({ ... }) : (tensor<1024xf32, #a>) -> f32
