@@ -15,6 +15,7 @@ void buildTTMLayoutPipeline(OpPassManager &manager, int numWarps) {
   options.numWarps = numWarps;
   addStep(manager, createConvertTTToTTM(options));
   addStep(manager, createTTMCoalesce());
+  addStep(manager, createTTMSpreadReductions());
   addStep(manager, createTTMAssignDotLayouts());
   addStep(manager, createTTMRemoveLayoutConversions());
   manager.addPass(createCSEPass());

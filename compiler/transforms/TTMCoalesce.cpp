@@ -91,28 +91,12 @@ struct TTMCoalescePass : impl::TTMCoalesceBase<TTMCoalescePass> {
           return reducedA != reducedB ? reducedB
                                       : llvm::find(access.order, a) < llvm::find(access.order, b);
         });
-      setAccessLayout(access.op, LinearLayout::blocked(access.shape, perThread, access.order,
-                                                       numSimdgroups, simdgroupOrder));
+      LinearLayout layout = LinearLayout::blocked(access.shape, perThread, access.order,
+                                                  numSimdgroups, simdgroupOrder);
+      setLayouts(access.op, layout, layout);
     }
     if (failed(verifyLayouts(module)))
       signalPassFailure();
-  }
-
-private:
-  void setAccessLayout(Operation *op, const LinearLayout &layout) {
-    OpBuilder builder(op);
-    for (OpOperand &operand : op->getOpOperands())
-      if (isa<RankedTensorType>(operand.get().getType()))
-        operand.set(convertLayout(builder, operand.get(), layout));
-    builder.setInsertionPointAfter(op);
-    for (Value result : op->getResults()) {
-      LinearLayout before = *getLayout(result);
-      if (before == layout)
-        continue;
-      setLayout(result, layout);
-      Value converted = convertLayout(builder, result, before);
-      result.replaceAllUsesExcept(converted, converted.getDefiningOp());
-    }
   }
 };
 

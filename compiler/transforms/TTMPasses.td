@@ -53,6 +53,29 @@ def TTMCoalesce : Pass<"ttm-coalesce", "::mlir::ModuleOp"> {
   let dependentDialects = ["::triton_metal::ttm::TTMDialect"];
 }
 
+def TTMSpreadReductions : Pass<"ttm-spread-reductions", "::mlir::ModuleOp"> {
+  let summary = "Gives tiles that are reduced more often than they are accessed a layout that suits the reductions";
+  let description = [{
+    Tiles that are made of rows and columns, as the distances between all pairs of points are, can be made in any layout. A tile that a loop
+    carries and reduces in each step is read and written only once. The pass counts the instructions of a layout: combinations of
+    registers, shuffles, partial results of SIMD-groups, loads of what a thread has along each dimension, and lines of the accesses to
+    the whole tile. Of the layouts that spread lanes and SIMD-groups over the dimensions in some way, it takes the cheapest if that
+    saves a tenth. All tiles of one shape agree on it. Tiles of a shape that dots, scans, atomics or ordered reductions have are
+    left alone.
+
+    ```mlir
+    %sum = "tt.reduce"(%x) <{axis = 1 : i32}> ({ ... }) : (tensor<32x64xf32, #a>) -> tensor<32xf32, #b>
+    ```
+    becomes
+    ```mlir
+    %0 = ttm.convert_layout %x : tensor<32x64xf32, #a> -> tensor<32x64xf32, #c>
+    %1 = "tt.reduce"(%0) <{axis = 1 : i32}> ({ ... }) : (tensor<32x64xf32, #c>) -> tensor<32xf32, #d>
+    %sum = ttm.convert_layout %1 : tensor<32xf32, #d> -> tensor<32xf32, #b>
+    ```
+  }];
+  let dependentDialects = ["::triton_metal::ttm::TTMDialect"];
+}
+
 def TTMAssignDotLayouts : Pass<"ttm-assign-dot-layouts", "::mlir::ModuleOp"> {
   let summary = "Gives the accumulators of dots the layout of the target's matrix instruction";
   let description = [{

@@ -70,6 +70,25 @@ inline void setLayout(mlir::Value value, const LinearLayout &layout) {
     constant.setValueAttr(mlir::cast<mlir::DenseElementsAttr>(constant.getValue()).reshape(type));
 }
 
+/// Has an operation take its operands in one layout and give its results in another one. What uses
+/// the results has them as before.
+inline void setLayouts(mlir::Operation *op, const LinearLayout &operands,
+                       const LinearLayout &results) {
+  mlir::OpBuilder builder(op);
+  for (mlir::OpOperand &operand : op->getOpOperands())
+    if (mlir::isa<mlir::RankedTensorType>(operand.get().getType()))
+      operand.set(convertLayout(builder, operand.get(), operands));
+  builder.setInsertionPointAfter(op);
+  for (mlir::Value result : op->getResults()) {
+    std::optional<LinearLayout> before = getLayout(result);
+    if (!before || *before == results)
+      continue;
+    setLayout(result, results);
+    mlir::Value converted = convertLayout(builder, result, *before);
+    result.replaceAllUsesExcept(converted, converted.getDefiningOp());
+  }
+}
+
 } // namespace triton_metal::ttm
 
 #endif
