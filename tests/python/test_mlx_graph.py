@@ -142,6 +142,35 @@ def test_vmap_and_compile_take_graphs() -> None:
     np.testing.assert_allclose(np.array(mx.compile(softmax)(x[1])), expected[1], rtol=1e-5)
 
 
+@triton.jit
+def halves_kernel(x, w, y, N: tl.constexpr, REPEAT: tl.constexpr):
+    i, half = tl.arange(0, N), tl.arange(0, N // 2)
+    tl.store(y + i, tl.load(x + i))
+    for k in tl.static_range(REPEAT):
+        tl.store(y + half, tl.load(y + half + N // 4) * tl.load(w + half) + k)
+
+
+@pytest.mark.parametrize("transform", [lambda f: f, mx.grad, lambda f: mx.grad(mx.compile(f))])
+@pytest.mark.parametrize("both", [False, True])
+def test_vmap_of_a_part_that_is_overwritten(transform: Any, both: bool) -> None:
+    """MLX's own map of slice_update replaces the slice of the first map alone."""
+    x, w = mx.random.normal((3, 16)), mx.random.normal((3, 8) if both else (8,))
+    weight = mx.random.normal((16,))
+
+    def loss(x: Any, w: Any) -> Any:
+        y = graph_of(halves_kernel)(x, w, 16, 2, grid=(1,), outputs={"y": x})
+        return (y * weight).sum()
+
+    def plain(x: Any, w: Any) -> Any:
+        for k in range(2):
+            x = mx.concatenate([x[4:12] * w + k, x[8:]])
+        return (x * weight).sum()
+
+    maps = {"in_axes": (0, 0 if both else None)}
+    ours, theirs = (mx.vmap(transform(f), **maps)(x, w) for f in (loss, plain))
+    np.testing.assert_allclose(np.array(ours), np.array(theirs), rtol=1e-5, atol=1e-5)
+
+
 def test_jvp_takes_graphs() -> None:
     x, v = mx.random.normal((5, 13)), mx.random.normal((5, 13))
     [ours] = mx.jvp(softmax, [x], [v])[1]

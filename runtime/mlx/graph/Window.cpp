@@ -29,6 +29,20 @@ mx::array sliceOf(const mx::array &array, size_t axis, int64_t from, int64_t to)
   return mx::slice(array, start, stop);
 }
 
+/// The array with a slice replaced. A map of MLX 0.32's slice_update is wrong where the array is
+/// mapped and what replaces the slice is not, and so is a map of its gradient, which replaces the
+/// slice of a cotangent by zeros.
+mx::array updated(const mx::array &array, const mx::array &inside, const mx::Shape &start,
+                  const mx::Shape &stop) {
+  if (!array.is_tracer() && !inside.is_tracer())
+    return mx::slice_update(array, inside, start, stop);
+  std::vector<std::pair<int, int>> widths;
+  for (size_t axis = 0; axis < start.size(); ++axis)
+    widths.emplace_back(start[axis], array.shape(static_cast<int>(axis)) - stop[axis]);
+  mx::array isInside = mx::pad(mx::full(inside.shape(), true), widths);
+  return mx::where(isInside, mx::pad(inside, widths), array);
+}
+
 } // namespace
 
 int64_t Window::last() const {
@@ -189,9 +203,8 @@ std::optional<mx::array> writeWindow(const mx::array &elements, const Window &wi
   shape.push_back(static_cast<int>(length));
   start.push_back(static_cast<int>(from));
   stop.push_back(static_cast<int>(from + 1));
-  mx::array updated =
-      mx::slice_update(mx::reshape(elements, shape), mx::expand_dims(box, -1), start, stop);
-  return mx::reshape(updated, {-1});
+  mx::array whole = mx::reshape(elements, shape), inside = mx::expand_dims(box, -1);
+  return mx::reshape(updated(whole, inside, start, stop), {-1});
 }
 
 } // namespace triton_metal::graph
