@@ -64,6 +64,23 @@ def test_a_gradient_that_is_passed_on_lies_as_the_operator_says() -> None:
 
 
 @pytest.mark.own_route
+@pytest.mark.parametrize("name", ["sum", "prod", "mean", "cross_entropy"])
+def test_results_may_be_changed_in_place(name: str) -> None:
+    """As losses are added up: `loss = ops.cross_entropy(...)`, `loss += other`."""
+    torch = pytest.importorskip("torch")
+    x = torch.randn(3, 5, requires_grad=True)
+    more = (torch.tensor([0, 4, 2]),) if name == "cross_entropy" else ()
+    loss = getattr(ops, name)(x, *more)
+    (expected,) = torch.autograd.grad(loss, x, retain_graph=True)
+    before = loss.item()
+    loss += 2.0
+    loss *= 3.0
+    assert loss.item() == pytest.approx(3 * (before + 2))
+    (found,) = torch.autograd.grad(loss, x)
+    torch.testing.assert_close(found, 3 * expected)
+
+
+@pytest.mark.own_route
 def test_second_derivatives_are_refused() -> None:
     torch = pytest.importorskip("torch")
     x = torch.randn(5, requires_grad=True)

@@ -189,6 +189,17 @@ _REDUCTION = Operator(
     },
     keeps="x y",
 )
+#: Those whose gradients do not need the result, which may then be changed in place, as losses are.
+_TOTALS = ("sum", "mean", "prod", "var")
+_TOTAL = Operator(
+    "total(Tensor x, str kind, int[] axes, bool keepdims, float ddof) -> (y)",
+    _forward,
+    _results,
+    lambda kept, dy: {
+        "x": _REDUCTION_GRADIENT(kept.x, dy, dy, kept.kind, kept.axes, kept.ddof)[0]
+    },
+    keeps="x",
+)
 _PREDICATE = Operator(
     "predicate(Tensor x, str kind, int[] axes, bool keepdims, float ddof) -> (y)",
     _forward,
@@ -231,5 +242,8 @@ def reduced(
             f"x must have a number along axis {axis} but has none: its shape is {tuple(x.shape)}.",
         )
     kind = kind or function
-    operator = _REDUCTION if dtype_name(x) in FLOATS and kind not in ("any", "all") else _PREDICATE
+    if dtype_name(x) not in FLOATS or kind in ("any", "all"):
+        operator = _PREDICATE
+    else:
+        operator = _TOTAL if kind in _TOTALS else _REDUCTION
     return operator(x, kind, axes, check_flag(function, "keepdims", keepdims), float(ddof))[0]

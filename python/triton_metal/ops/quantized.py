@@ -270,6 +270,7 @@ def quantize(
     - "affine": w ≈ scale * code + bias with codes of ``bits`` 4 (default) or 8 in groups of 32, 64 (default) or 128; scales and
       biases have the dtype of ``w``.
     - "mxfp4", "mxfp8": w ≈ 2**(scale - 127) * code, codes of float4_e2m1 or float8_e4m3 in groups of 32; scales are uint8.
+      A scale of 0 makes w 0, as 2**-127 is subnormal, and numbers beyond float32 are infinite.
 
     Codes are computed in float32, and halves go to even. A group with a NaN or an infinity reads back as NaN. Not differentiable.
 
