@@ -318,7 +318,8 @@ def cross_entropy(
     a ``reduction`` or a ``label_smoothing`` that is not allowed, and for labels out of range where the host has them at
     hand (arrays of NumPy, tensors of PyTorch on the CPU); elsewhere the loss and the gradient of such a row are NaN.
 
-    Error of a row of n, with u = 2^-24: (min(n, 6 √n) + 1) u + (20 + 8 max |logits|) u.
+    Error of a row of n, with u = 2^-24: (min(n, 6 √n) + 1) u + (20 + 8 max |logits|) u. A gradient has twice that of softmax(logits),
+    as it is made of log Σ exp(logits), which is rounded: subtract the maximum of logits in the thousands first.
 
     >>> import numpy as np, triton_metal.ops as ops
     >>> logits = np.log(np.array([[1, 1, 2], [1, 3, 4]], np.float32))

@@ -448,7 +448,8 @@ def cumsum(x: Array, axis: int = -1, reverse: bool = False, exclusive: bool = Fa
 
     Raises LaunchValueError for another dtype or an axis that ``x`` does not have.
 
-    Error: that of `sum`, of the numbers up to the place.
+    Error: that of `sum`, of the numbers up to the place; where the numbers of ``axis`` do not lie side by side they are added one
+    after another, with (n + 4) u Σ |x| for n of them and u = 2^-24.
 
     >>> import numpy as np, triton_metal.ops as ops
     >>> ops.cumsum(np.array([1, 2, 3], np.float32))
