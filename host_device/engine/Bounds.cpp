@@ -176,6 +176,22 @@ static bool isOfArrays(Value *pointer, bool hasConstants) {
   });
 }
 
+/// Whether the pointer may be of one of several constants of the program, or come out of a table of
+/// them: no list of buffers has those.
+static bool isOfSomeConstant(Value *pointer, const Module &module) {
+  constexpr unsigned constant = unsigned(AddressSpace::Constant);
+  if (pointer->getType()->getPointerAddressSpace() != constant ||
+      none_of(module.globals(), [](const GlobalVariable &variable) {
+        return variable.getAddressSpace() == constant;
+      }))
+    return false;
+  SmallVector<const Value *, 4> objects;
+  getUnderlyingObjects(pointer, objects, nullptr, 0);
+  return any_of(objects, [&](const Value *object) {
+    return isa<LoadInst>(object) || (objects.size() > 1 && isa<GlobalVariable>(object));
+  });
+}
+
 /// A variable's name in the text; empty for what the compiler made itself.
 static std::string nameOfVariable(const Value &object) {
   std::string full = demangle(object.getName());
@@ -226,6 +242,8 @@ void insertChecks(Function &function, bool accessesToo, CodeFacts &facts) {
   });
   for (auto &[inst, access] : accesses) {
     narrowToNumber(access);
+    if (isOfSomeConstant(access.pointer, module))
+      continue;
     Value *object = getUnderlyingObject(access.pointer, 0);
     // A pointer that a loop moves through an array.
     if (AllocaInst *array = arrayOf(access.pointer))

@@ -388,8 +388,9 @@ Expected<Function *> prepareKernel(Module &module, const KernelInfo &kernel,
   if (options.portable)
     collectComparedConstants(function, facts);
   insertChecks(function, options.checks.bounds, facts);
-  if (checks.any() && !options.portable) {
+  if (checks.any())
     insertValueChecks(function, facts);
+  if (checks.any() && !options.portable) {
     if (checks.steps)
       insertSteps(function, facts);
     if (isRecorded)

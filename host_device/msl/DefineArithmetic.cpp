@@ -165,7 +165,8 @@ static void defineIndex(Instruction *inst, unsigned operand, FixedVectorType *ty
     return;
   IRBuilder<> builder(inst);
   Value *asked = index;
-  if (checksOf(*inst->getModule()).bounds)
+  bool portable = isPortable(*inst->getModule());
+  if (checksOf(*inst->getModule()).bounds && !portable)
     buildCheck(builder, builder.CreateICmpUGE(asked, ConstantInt::get(asked->getType(), length)),
                "an index outside of the vector");
   index = builder.CreateAnd(index, PowerOf2Ceil(length) - 1);
@@ -173,7 +174,7 @@ static void defineIndex(Instruction *inst, unsigned operand, FixedVectorType *ty
     index = builder.CreateBinaryIntrinsic(Intrinsic::umin, index,
                                           ConstantInt::get(index->getType(), length - 1));
   inst->setOperand(operand, index);
-  if (isPortable(*inst->getModule()))
+  if (portable)
     pessimize(inst, builder.CreateICmpUGE(asked, ConstantInt::get(asked->getType(), length)),
               Unpromised::VectorIndex, asked);
 }

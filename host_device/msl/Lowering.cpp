@@ -8,6 +8,7 @@
 #include "host_device/msl/OutOfLine.h"
 #include "host_device/msl/PassRunner.h"
 #include "host_device/msl/Passes.h"
+#include "host_device/msl/PointerTables.h"
 #include "host_device/msl/Stdlib.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/SetVector.h"
@@ -632,6 +633,8 @@ Error lowerModule(Module &module, ArrayRef<GeneratedKernel> kernels,
   for (StringRef name : {"llvm.used", "llvm.compiler.used", "llvm.global.annotations"})
     if (GlobalVariable *used = module.getNamedGlobal(name))
       used->eraseFromParent();
+  if (Error error = expandPointerTables(module))
+    return error;
   loopTailCalls(module);
   if (options.checks.initialized)
     checkAllVariables(module, entries);
