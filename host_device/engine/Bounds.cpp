@@ -176,9 +176,9 @@ static bool isOfArrays(Value *pointer, bool hasConstants) {
   });
 }
 
-/// Whether the pointer may be of one of several constants of the program, or come out of a table of
-/// them: no list of buffers has those.
-static bool isOfSomeConstant(Value *pointer, const Module &module) {
+/// Whether the pointer may come out of a table of the program's constants: no list of buffers has
+/// those.
+static bool isOutOfTable(Value *pointer, const Module &module) {
   constexpr unsigned constant = unsigned(AddressSpace::Constant);
   if (pointer->getType()->getPointerAddressSpace() != constant ||
       none_of(module.globals(), [](const GlobalVariable &variable) {
@@ -187,9 +187,7 @@ static bool isOfSomeConstant(Value *pointer, const Module &module) {
     return false;
   SmallVector<const Value *, 4> objects;
   getUnderlyingObjects(pointer, objects, nullptr, 0);
-  return any_of(objects, [&](const Value *object) {
-    return isa<LoadInst>(object) || (objects.size() > 1 && isa<GlobalVariable>(object));
-  });
+  return any_of(objects, [](const Value *object) { return isa<LoadInst>(object); });
 }
 
 /// A variable's name in the text; empty for what the compiler made itself.
@@ -242,7 +240,7 @@ void insertChecks(Function &function, bool accessesToo, CodeFacts &facts) {
   });
   for (auto &[inst, access] : accesses) {
     narrowToNumber(access);
-    if (isOfSomeConstant(access.pointer, module))
+    if (isOutOfTable(access.pointer, module))
       continue;
     Value *object = getUnderlyingObject(access.pointer, 0);
     // A pointer that a loop moves through an array.

@@ -373,7 +373,36 @@ private:
     return callee && callee->getName().starts_with("__tm_simd_shuffle_u");
   }
 
+  /// Whether it is a step of an access to a bit-field, which loads and stores the whole unit. Clang
+  /// names these.
+  static bool isOfBitField(const Value *value) {
+    return value->getName().starts_with("bf.") && isa<BinaryOperator, CastInst>(value);
+  }
+
+  /// What is known of each bit of a step of an access to a bit-field; null for other operations.
+  Value *shadowOfBitField(Instruction *inst) {
+    Value *shadow = shadowOf(inst->getOperand(0)), *unknown = b.CreateNot(shadow);
+    Value *by = inst->getOperand(1);
+    switch (inst->getOpcode()) {
+    case Instruction::Or:
+      return b.CreateAnd(shadow, shadowOf(by));
+    case Instruction::And:
+      return b.CreateNot(b.CreateAnd(unknown, by));
+    case Instruction::Shl:
+      return b.CreateNot(b.CreateShl(unknown, by));
+    case Instruction::LShr:
+      return b.CreateNot(b.CreateLShr(unknown, by));
+    case Instruction::AShr:
+      return b.CreateNot(b.CreateAShr(unknown, by));
+    default:
+      return nullptr;
+    }
+  }
+
   static bool isTransparent(const User *user, const Value *value) {
+    if (isOfBitField(user))
+      return user->getNumOperands() == 1 || isa<Constant>(user->getOperand(1)) ||
+             cast<Instruction>(user)->getOpcode() == Instruction::Or;
     if (isShuffle(user))
       return user->getOperand(0) == value && user->getOperand(1) != value;
     // Shuffles take whole words, and a bool has a byte in memory.
@@ -412,7 +441,9 @@ private:
     b.SetInsertPoint(inst);
     Value *shadow = nullptr;
     auto *type = integersLike(layout, inst->getType());
-    if (isa<ExtractElementInst>(inst)) {
+    if (isOfBitField(inst) && isa<BinaryOperator>(inst)) {
+      shadow = shadowOfBitField(inst);
+    } else if (isa<ExtractElementInst>(inst)) {
       shadow = b.CreateExtractElement(shadowOf(inst->getOperand(0)), inst->getOperand(1));
     } else if (isa<InsertElementInst>(inst)) {
       shadow = b.CreateInsertElement(shadowOf(inst->getOperand(0)), shadowOf(inst->getOperand(1)),

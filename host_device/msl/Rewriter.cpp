@@ -489,7 +489,8 @@ private:
   }
 
   /// Whether both operands of a conditional are places in memory, and it stands for one of them:
-  /// `device S &s = c ? p[i] : q[i];`, `(c ? p[i] : q[i]) = v`, `&(c ? *p : *q)`.
+  /// `device S &s = c ? p[i] : q[i];`, `(c ? p[i] : q[i]) = v`, `(c ? p[i] : q[i]).add(v)`, `&(c ?
+  /// *p : *q)`.
   bool isObject(size_t question, size_t colon) const {
     size_t left = loadEnd(question + 1), right = loadEnd(colon + 1);
     if (left != colon || right == npos)
@@ -506,7 +507,9 @@ private:
                  tok::lesslessequal, tok::greatergreaterequal, tok::plusplus, tok::minusminus});
       bool hasAddress = open > 1 && tokens.is(open - 1, tok::amp) &&
                         tokens.isOneOf(open - 2, {tok::equal, tok::l_paren, tok::comma});
-      return isWritten || hasAddress;
+      // A method may change the object.
+      bool isCalled = next > right + 2 && tokens.is(next, tok::l_paren);
+      return isWritten || hasAddress || isCalled;
     }
     if (!tokens.is(right, tok::semi))
       return false;

@@ -267,6 +267,12 @@ INITIALIZED = [
         ("the variable 'a' is read before it has a value",),
     ),
     Defect(
+        "bit-field beside one that is written",
+        "initialized",
+        "struct S {\n  uint a : 3;\n  uint b : 7;\n  int c : 22;\n};\nS s;\ns.a = i;\ns.c = -int(i);\nfloat x = s.a + s.c;\nx += s.b; // HERE\no[i] = x;",
+        ("the variable 's' is read before it has a value",),
+    ),
+    Defect(
         "matrix without a value",
         "initialized",
         "simdgroup_float8x8 a(1.0f), b(1.0f), m;\nsimdgroup_multiply_accumulate(m, a, b, m); // HERE\no[i] = m.thread_elements()[0];",

@@ -254,6 +254,31 @@ template <typename T> T total(uint local, T value) {
     EXPECT_EQ(result[i], (i < 64 ? 2016u : 6112u) + 1);
 }
 
+TEST(Memory, TablesOfThreadgroupVariables) {
+  std::vector<float> result(64);
+  runKernel("device float *o",
+            "threadgroup float a[64], b[64]; a[local] = local; b[local] = 100 + local; "
+            "threadgroup_barrier(mem_flags::mem_threadgroup); "
+            "threadgroup float *table[2] = {a, b}; threadgroup float *const other[2] = {b + 1, a}; "
+            "const S s[2][1] = {{{a, 7}}, {{b, 8}}}; uint k = local & 1, n = i / 64; "
+            "o[i] = table[k][63 - local] + 1000 * other[n][3] + s[k][0].p[1] * s[n][0].k;",
+            {out(result)}, 64, "struct S { threadgroup float *p; int k; };");
+  for (uint32_t i = 0; i < 64; ++i)
+    EXPECT_EQ(result[i], (i % 2 ? 100 : 0) + 63 - i + 104000 + (i % 2 ? 101 : 1) * 7) << i;
+}
+
+TEST(Memory, MethodsOfConditionalsChangeTheObject) {
+  std::vector<int> result(4);
+  runKernel("device S *s",
+            "(i ? s[0] : s[2]).add(5); (i ? s[0] : s[3]).v -= (i ? s[1] : s[2]).get();",
+            {out(result)}, 1,
+            "struct S { int v; void add(int n) device { v += n; } void add(int n) thread { v += "
+            "100 * n; }\n"
+            "int get() device const { return v; } int get() thread const { return 100; } };",
+            1);
+  EXPECT_EQ(result, (std::vector<int>{0, 0, 5, -5}));
+}
+
 TEST(Memory, CoherentPointersKeepTheirAddressSpace) {
   EXPECT_EQ(
       values("coherent(device) device const float *p = (coherent(device) device const float *)o;"
@@ -262,6 +287,16 @@ TEST(Memory, CoherentPointersKeepTheirAddressSpace) {
              "float2 v = *(coherent(device) device const float2 *)(p + 0); o[2] = v.x + v.y;",
              3),
       (V{1, 2, 3}));
+}
+
+TEST(Numbers, VectorsAreOrderedByComponents) {
+  EXPECT_EQ(
+      values(
+          "float3 a = float3(1, NAN, 2), b = float3(NAN, 2, 3); o[0] = isordered(a, b).x; "
+          "o[1] = isordered(a, b).z; o[2] = isunordered(half4(half3(a), 1), half4(half3(b), 1)).y; "
+          "o[3] = isunordered(half4(half3(a), 1), half4(half3(b), 1)).w;",
+          4),
+      (V{0, 1, 1, 0}));
 }
 
 TEST(Memory, BfloatsOfDifferentPlacesMeetInConditionals) {

@@ -56,6 +56,19 @@ TEST(Portable, KeepsTheResultOfTheFirstRun) {
     EXPECT_EQ(out[i], i + (i < 60 ? 1 : 2));
 }
 
+TEST(Portable, TakesComponentsThatAreKnownOnlyAtRunTime) {
+  std::vector<int> out(64);
+  std::iota(out.begin(), out.end(), 0);
+  EXPECT_EQ(launch("int4 v;\nfor (uint k = 0; k < 4; ++k) v[k] = out[i] + int(k);\n"
+                   "packed_int3 p = v.xyz;\nfloat2x2 m;\n"
+                   "for (uint k = 0; k < 4; ++k) m[k / 2][k % 2] = k;\n"
+                   "out[i] = v[i % 4] + p[i % 3] + int(m[i % 2][1]);",
+                   out),
+            "");
+  for (int i = 0; i != 64; ++i)
+    EXPECT_EQ(out[i], 2 * i + i % 4 + i % 3 + 1 + 2 * (i % 2));
+}
+
 TEST(Portable, RunsGroupsThatAreCut) {
   const char *sum = "threadgroup int tile[64];\ntile[t] = i;\n"
                     "threadgroup_barrier(mem_flags::mem_threadgroup);\nout[i] = tile[t];";
