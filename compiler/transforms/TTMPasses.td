@@ -60,8 +60,8 @@ def TTMSpreadReductions : Pass<"ttm-spread-reductions", "::mlir::ModuleOp"> {
     carries and reduces in each step is read and written only once. The pass counts the instructions of a layout: combinations of
     registers, shuffles, partial results of SIMD-groups, loads of what a thread has along each dimension, and lines of the accesses to
     the whole tile. Of the layouts that spread lanes and SIMD-groups over the dimensions in some way, it takes the cheapest if that
-    saves a tenth. All tiles of one shape agree on it. Tiles of a shape that dots, scans, atomics or ordered reductions have are
-    left alone.
+    saves a tenth. All tiles of one shape agree on it. Tiles of a shape that dots, scans, atomics or ordered reductions have, or that
+    another shape becomes, are left alone.
 
     ```mlir
     %sum = "tt.reduce"(%x) <{axis = 1 : i32}> ({ ... }) : (tensor<32x64xf32, #a>) -> tensor<32xf32, #b>

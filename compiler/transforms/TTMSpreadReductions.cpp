@@ -44,6 +44,19 @@ double getTimes(Operation *op) {
   return times;
 }
 
+/// Whether an operation takes a tile in another shape, as a row for reductions of all elements.
+bool isRowOfAll(Operation *op) {
+  auto view = dyn_cast<tt::ReshapeOp>(op);
+  return view && view.getType().getRank() == 1 &&
+         llvm::all_of(view->getUsers(), llvm::IsaPred<tt::ReduceOp>);
+}
+
+/// Whether a layout that suits its operand or result need not suit the other one.
+bool movesElements(Operation *op) {
+  return isa<tt::ReshapeOp, tt::TransOp, tt::JoinOp, tt::SplitOp, tt::CatOp, tt::GatherOp>(op) &&
+         !isRowOfAll(op);
+}
+
 /// What is done to tiles of one shape.
 struct Tiles {
   LinearLayout::Shape shape;
@@ -230,17 +243,16 @@ private:
     module.walk([&](Operation *op) {
       LayoutRule rule = getLayoutRule(op);
       if (auto reduce = dyn_cast<tt::ReduceOp>(op)) {
-        // Of all elements of a tile, a reduction takes a row.
         Value tile = op->getOperand(0);
-        if (auto view = tile.getDefiningOp<tt::ReshapeOp>();
-            view && cast<RankedTensorType>(tile.getType()).getRank() == 1)
-          tile = view.getSrc();
+        if (Operation *view = tile.getDefiningOp(); view && isRowOfAll(view))
+          tile = view->getOperand(0);
         Tiles &tiles = get(tile);
         if (isCommutative(reduce.getCombineOp().front()))
           tiles.reductions.push_back(reduce);
         else
           tiles.isBound = true;
-      } else if (rule == LayoutRule::Memory || rule == LayoutRule::Dot || isa<tt::ScanOp>(op)) {
+      } else if (rule == LayoutRule::Memory || rule == LayoutRule::Dot || isa<tt::ScanOp>(op) ||
+                 movesElements(op)) {
         bool isAccess = isa<tt::LoadOp, tt::StoreOp>(op);
         if (isAccess && isa<RankedTensorType>(op->getOperand(0).getType()))
           get(op->getOperand(0)).accesses.push_back(op);

@@ -404,7 +404,8 @@ def TTReciprocals : Pass<"tt-reciprocals", "::mlir::ModuleOp"> {
     %1 = tt.broadcast %r : tensor<8x1xf32> -> tensor<8x64xf32>
     %2 = arith.mulf %x, %1 : tensor<8x64xf32>
     ```
-    float16 and bfloat16 are multiplied as float32, and rounded once.
+    float16 and bfloat16 are multiplied as float32, and rounded once. A divisor that is a constant power of two becomes its
+    reciprocal, which is exact.
 
     A reciprocal of more than 2^126 is subnormal. Where the divisor may be as large, a quarter of `%x` is divided by a quarter of
     `%s`. Where it cannot, quotients that share no divisor are marked `arcp`: they need no such scale in the text either.

@@ -192,3 +192,27 @@ tt.func private @half_logistic(%x: tensor<64xf32>, %y: tensor<64xf32>, %z: tenso
   %2 = arith.divf %two, %u fastmath<afn> : tensor<64xf32>
   tt.return %0, %1, %t, %2 : tensor<64xf32>, tensor<64xf32>, tensor<64xf32>, tensor<64xf32>
 }
+
+// The reciprocal of a power of two is exact, fast or not; that of 2^15 is subnormal as a half, and that of 2^127 as a float.
+// CHECK-LABEL: @powers
+// CHECK: %[[EIGHTH:.*]] = arith.constant dense<-1.250000e-01> : tensor<64xf32>
+// CHECK: arith.mulf %{{.*}}, %[[EIGHTH]]
+// CHECK: %[[HALF:.*]] = arith.constant 5.000000e-01 : bf16
+// CHECK: arith.mulf %{{.*}}, %[[HALF]]
+// CHECK: arith.divf {{.*}} : tensor<64xf16>
+// CHECK: arith.divf {{.*}} : tensor<64xf32>
+// CHECK: arith.divf {{.*}} : tensor<64xf32>
+tt.func private @powers(%x: tensor<64xf32>, %y: bf16, %z: tensor<64xf16>)
+    -> (tensor<64xf32>, bf16, tensor<64xf16>, tensor<64xf32>, tensor<64xf32>) {
+  %eight = arith.constant dense<-8.0> : tensor<64xf32>
+  %two = arith.constant 2.0 : bf16
+  %half = arith.constant dense<32768.0> : tensor<64xf16>
+  %large = arith.constant dense<0x7F000000> : tensor<64xf32>
+  %three = arith.constant dense<3.0> : tensor<64xf32>
+  %0 = arith.divf %x, %eight fastmath<afn> : tensor<64xf32>
+  %1 = arith.divf %y, %two : bf16
+  %2 = arith.divf %z, %half fastmath<afn> : tensor<64xf16>
+  %3 = arith.divf %x, %large fastmath<afn> : tensor<64xf32>
+  %4 = arith.divf %x, %three fastmath<afn> : tensor<64xf32>
+  tt.return %0, %1, %2, %3, %4 : tensor<64xf32>, bf16, tensor<64xf16>, tensor<64xf32>, tensor<64xf32>
+}
