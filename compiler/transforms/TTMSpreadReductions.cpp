@@ -158,8 +158,8 @@ double getCost(const Tiles &tiles, const LinearLayout &layout) {
 
 /// A layout whose threads have `vector` neighbours along a dimension, and so many bits of lanes and
 /// of SIMD-groups along the last one; the other bits go along the other dimensions while they can.
-LinearLayout getLayout(ArrayRef<int64_t> shape, unsigned numSimdgroups, unsigned vectorDim,
-                       int64_t vector, unsigned lanes, unsigned simdgroups) {
+LinearLayout makeLayout(ArrayRef<int64_t> shape, unsigned numSimdgroups, unsigned vectorDim,
+                        int64_t vector, unsigned lanes, unsigned simdgroups) {
   LinearLayout usual = LinearLayout::defaultBlocked(shape, numSimdgroups);
   unsigned last = shape.size() - 1;
   SmallVector<int64_t> done(shape.size(), 1);
@@ -189,9 +189,8 @@ LinearLayout getLayout(ArrayRef<int64_t> shape, unsigned numSimdgroups, unsigned
 /// The cheapest layout; nothing if the usual one is about as good.
 std::optional<LinearLayout> choose(const Tiles &tiles, unsigned numSimdgroups) {
   ArrayRef<int64_t> shape = tiles.shape;
-  LinearLayout usual = tiles.accesses.empty()
-                           ? LinearLayout::defaultBlocked(shape, numSimdgroups)
-                           : *ttm::getLayout(tiles.accesses.front()->getOperand(0));
+  LinearLayout usual = tiles.accesses.empty() ? LinearLayout::defaultBlocked(shape, numSimdgroups)
+                                              : *getLayout(tiles.accesses.front()->getOperand(0));
   double most = kBetter * getCost(tiles, usual);
   std::optional<LinearLayout> best;
   int64_t vectors = std::min<int64_t>(kVector, usual.getNumRegisters());
@@ -199,7 +198,7 @@ std::optional<LinearLayout> choose(const Tiles &tiles, unsigned numSimdgroups) {
     for (int64_t vector = 1; vector <= vectors; vector *= 2)
       for (unsigned lanes = 0; lanes <= llvm::Log2_32(kSimdWidth); ++lanes)
         for (unsigned groups = 0; groups <= llvm::Log2_32(numSimdgroups); ++groups) {
-          LinearLayout layout = getLayout(shape, numSimdgroups, dim, vector, lanes, groups);
+          LinearLayout layout = makeLayout(shape, numSimdgroups, dim, vector, lanes, groups);
           double cost = getCost(tiles, layout);
           if (cost >= most)
             continue;
