@@ -454,3 +454,63 @@ def test_a_loop_begins_with_sums_of_pairs(n: int, num_warps: int) -> None:
     out = np.zeros_like(x)
     doubled_sums_kernel[(1,)](x, out, 3, n, num_warps=num_warps)
     np.testing.assert_array_equal(out, 8 * (6 * x + 1))
+
+
+@triton.jit
+def nearest_kernel(x, y, distances, places, n, M: tl.constexpr, N: tl.constexpr):
+    i, j = tl.arange(0, M), tl.arange(0, N)
+    a = tl.load(x + i)
+    least, place = tl.full((M,), float("inf"), tl.float32), tl.zeros((M,), tl.int32)
+    for start in range(0, n, N):
+        distance = tl.abs(a[:, None] - tl.load(y + start + j)[None, :])
+        low, at = tl.min(distance, axis=1), tl.argmin(distance, axis=1)
+        place = tl.where(low < least, start + at, place)
+        least = tl.minimum(least, low)
+    tl.store(distances + i, least)
+    tl.store(places + i, place)
+
+
+@triton.jit
+def decayed_kernel(state, k, v, q, out, steps, M: tl.constexpr, N: tl.constexpr):
+    i, j = tl.arange(0, M), tl.arange(0, N)
+    at = i[:, None] * N + j[None, :]
+    h = tl.load(state + at)
+    for t in range(steps):
+        h = h * 0.5 + tl.load(k + t * M + i)[:, None] * tl.load(v + t * N + j)[None, :]
+        tl.store(out + t * N + j, tl.sum(h * tl.load(q + t * M + i)[:, None], axis=0))
+    tl.store(state + at, h)
+
+
+@pytest.mark.parametrize("num_warps", [1, 4, 32])
+@pytest.mark.parametrize(("rows", "columns"), [(64, 64), (8, 256), (128, 4)])
+def test_tiles_that_loops_reduce(rows: int, columns: int, num_warps: int) -> None:
+    """Such a tile is made, or kept, where it is reduced: all pairs of points, and the state of a recurrence."""
+    rng = np.random.default_rng(rows)
+    x, y = rng.random(rows, np.float32), rng.random(4 * columns, np.float32)
+    distances, places = np.zeros(rows, np.float32), np.zeros(rows, np.int32)
+    nearest_kernel[(1,)](x, y, distances, places, y.size, rows, columns, num_warps=num_warps)
+    exact = np.abs(x[:, None] - y)
+    np.testing.assert_array_equal(distances, exact.min(1))
+    np.testing.assert_array_equal(places, exact.argmin(1))
+
+    steps = 5
+    k, q = rng.integers(-4, 5, (2, steps, rows)).astype(np.float32)
+    v = rng.integers(-4, 5, (steps, columns)).astype(np.float32)
+    state = rng.integers(-4, 5, (rows, columns)).astype(np.float32) * 32
+    out, h = np.zeros((steps, columns), np.float32), state.copy()
+    decayed_kernel[(1,)](state, k, v, q, out, steps, rows, columns, num_warps=num_warps)
+    for t in range(steps):
+        h = h / 2 + k[t][:, None] * v[t]
+        np.testing.assert_array_equal(out[t], (h * q[t][:, None]).sum(0))
+    np.testing.assert_array_equal(state, h)
+
+
+@pytest.mark.own_route
+def test_pairs_of_points_need_no_barrier() -> None:
+    x, y = np.zeros(64, np.float32), np.zeros(256, np.float32)
+    distances, places = np.zeros(64, np.float32), np.zeros(64, np.int32)
+    with triton.launch_options(count=True) as log:
+        nearest_kernel[(1,)](x, y, distances, places, 256, 64, 64, num_warps=4)
+    assert log.counters["threadgroup_barriers"] == 0
+    # A thread has half of a row: three numbers come from another lane, of which each SIMD-group has 16 rows.
+    assert log.counters["simd_shuffles"] == 4 * 4 * 3
