@@ -34,7 +34,7 @@ struct Operand {
   bool transposed = false;
   /// What is stored: the value, or what it is the transpose of; and whether that is transposed for
   /// it.
-  Value source;
+  Value source = {};
   bool isTurned = false;
   /// The outermost loop that does not change the operand; null if there is none.
   Operation *invariantLoop = nullptr;
