@@ -171,6 +171,31 @@ def test_vmap_of_a_part_that_is_overwritten(transform: Any, both: bool) -> None:
     np.testing.assert_allclose(np.array(ours), np.array(theirs), rtol=1e-5, atol=1e-5)
 
 
+@triton.jit
+def begin_kernel(x, w, y, ROWS: tl.constexpr, COLUMNS: tl.constexpr):
+    i, j = tl.arange(0, ROWS)[:, None], tl.arange(0, COLUMNS)[None, :]
+    tl.store(y + i * COLUMNS + j, tl.load(x + i * COLUMNS + j))
+    k = tl.arange(0, COLUMNS // 2)[None, :]
+    inside = i < ROWS - 3
+    tl.store(y + i * COLUMNS + k, tl.load(w + i * COLUMNS // 2 + k, mask=inside), mask=inside)
+
+
+def test_what_is_overwritten_has_no_gradient() -> None:
+    """Also where that of what is stored there is infinite."""
+    x, w = mx.ones((8, 4)), mx.zeros((8, 2))
+
+    def loss(x: Any, w: Any) -> Any:
+        y = graph_of(begin_kernel)(x, w, 8, 4, grid=(1,), outputs={"y": x})
+        return mx.sqrt(y).sum()
+
+    dx, dw = (np.array(each) for each in mx.grad(loss, argnums=(0, 1))(x, w))
+    expected = np.full((8, 4), 0.5, np.float32)
+    expected[:5, :2] = 0
+    np.testing.assert_array_equal(dx, expected)
+    assert np.isinf(dw[:5]).all()
+    assert not dw[5:].any()
+
+
 def test_jvp_takes_graphs() -> None:
     x, v = mx.random.normal((5, 13)), mx.random.normal((5, 13))
     [ours] = mx.jvp(softmax, [x], [v])[1]

@@ -29,6 +29,21 @@ mx::array sliceOf(const mx::array &array, size_t axis, int64_t from, int64_t to)
   return mx::slice(array, start, stop);
 }
 
+/// The array with a box replaced, from this axis on: what lies before it, inside of it and behind.
+mx::array joined(const mx::array &array, const mx::array &inside, const mx::Shape &start,
+                 const mx::Shape &stop, size_t axis) {
+  if (axis == start.size())
+    return inside;
+  int64_t from = start[axis], to = stop[axis], size = array.shape(static_cast<int>(axis));
+  std::vector<mx::array> parts;
+  if (from > 0)
+    parts.push_back(sliceOf(array, axis, 0, from));
+  parts.push_back(joined(sliceOf(array, axis, from, to), inside, start, stop, axis + 1));
+  if (to < size)
+    parts.push_back(sliceOf(array, axis, to, size));
+  return parts.size() == 1 ? parts.front() : mx::concatenate(parts, static_cast<int>(axis));
+}
+
 /// The array with a slice replaced. A map of MLX 0.32's slice_update is wrong where the array is
 /// mapped and what replaces the slice is not, and so is a map of its gradient, which replaces the
 /// slice of a cotangent by zeros.
@@ -36,11 +51,7 @@ mx::array updated(const mx::array &array, const mx::array &inside, const mx::Sha
                   const mx::Shape &stop) {
   if (!array.is_tracer() && !inside.is_tracer())
     return mx::slice_update(array, inside, start, stop);
-  std::vector<std::pair<int, int>> widths;
-  for (size_t axis = 0; axis < start.size(); ++axis)
-    widths.emplace_back(start[axis], array.shape(static_cast<int>(axis)) - stop[axis]);
-  mx::array isInside = mx::pad(mx::full(inside.shape(), true), widths);
-  return mx::where(isInside, mx::pad(inside, widths), array);
+  return joined(array, mx::astype(inside, array.dtype()), start, stop, 0);
 }
 
 } // namespace
