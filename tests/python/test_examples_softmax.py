@@ -71,6 +71,7 @@ def test_special_values(n_cols: int) -> None:
     check(x)
 
 
+@pytest.mark.own_check(reason="it wants exp(0) exactly")
 def test_long_rows_of_the_last_element_only() -> None:
     x = np.full((1, 40_001), -np.inf, np.float32)
     x[0, -1] = -3.0

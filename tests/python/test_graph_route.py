@@ -17,7 +17,10 @@ from triton_metal.testing import contract_device
 import graph_refusals
 
 pytest.importorskip("mlx.core")
-pytestmark = pytest.mark.own_route
+pytestmark = [
+    pytest.mark.own_route,
+    pytest.mark.own_check(reason="a launch with checks is no graph"),
+]
 
 
 @triton_metal.jit

@@ -13,6 +13,7 @@ import triton_metal.ops as ops
 MODULES = sorted(each.name for each in pkgutil.iter_modules(ops.__path__))
 
 
+@pytest.mark.own_check(reason="examples show the last digits")
 @pytest.mark.parametrize("module", MODULES)
 def test_examples_of_docstrings(module: str) -> None:
     found = importlib.import_module(f"{ops.__name__}.{module}")

@@ -381,6 +381,7 @@ def test_variance_of_long_rows_whatever_their_numbers(kind: str, rows: int, leng
     np.testing.assert_allclose(np.asarray(ops.std(x, 1)), np.sqrt(exact), rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.own_check(reason="it wants the variance of equal numbers to be 0")
 @pytest.mark.own_route  # MLX's graph has another order
 @pytest.mark.parametrize("rows", [2, 80])
 def test_variance_of_long_rows_whose_squares_overflow(rows: int) -> None:
