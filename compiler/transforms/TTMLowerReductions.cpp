@@ -286,8 +286,8 @@ void ReductionLowering::reduceInAnyOrder() {
       isa<Float32Type, Float16Type, BFloat16Type>(combiner->getResult(0).getType());
   bool isKnown = isComparison || msl::getSimdReduceKind(combiner);
   // All lanes at once, and then the partial results of the SIMD-groups, each in a lane. Where all
-  // lanes have the same, few partial results are added up sooner by each of them; a comparison needs
-  // keys for the other way.
+  // lanes have the same, few partial results are added up sooner by each of them; a comparison
+  // needs keys for the other way.
   int groups = llvm::popcount(bitsIn(InDim::Simdgroup));
   bool isSooner = bitsIn(InDim::Lane) ? isKnown || ArgMinMax::get(op.getCombineOp().front())
                                       : isKnown && groups >= (isComparison ? 4 : 3);

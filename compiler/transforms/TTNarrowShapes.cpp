@@ -44,9 +44,9 @@ template <typename OpTy> struct NarrowFirst : OpRewritePattern<OpTy> {
     Location loc = narrowing->getLoc();
     SmallVector<Value> operands;
     for (Value operand : op->getOperands()) {
-      Operation *narrowed = rewriter.create(OperationState(
-          loc, narrowing->getName(), operand, withElementType(operand.getType(), element),
-          narrowing->getAttrs()));
+      Operation *narrowed = rewriter.create(
+          OperationState(loc, narrowing->getName(), operand,
+                         withElementType(operand.getType(), element), narrowing->getAttrs()));
       operands.push_back(narrowed->getResult(0));
     }
     Operation *shaped = rewriter.clone(*op);

@@ -218,8 +218,8 @@ void shrinkDivisor(arith::DivFOp quotient) {
       arith::SelectOp::create(builder, loc, isPositive, small, quotient.getLhs()));
 }
 
-/// Makes a product of a quotient by a power of two, whose reciprocal is exact. Returns whether it is
-/// one.
+/// Makes a product of a quotient by a power of two, whose reciprocal is exact. Returns whether it
+/// is one.
 bool multiplyExactly(arith::DivFOp quotient) {
   std::optional<APFloat> divisor = getConstant(quotient.getRhs());
   APFloat reciprocal(0.0);
@@ -227,8 +227,8 @@ bool multiplyExactly(arith::DivFOp quotient) {
     return false;
   OpBuilder builder(quotient);
   Location loc = quotient.getLoc();
-  Value factor = arith::ConstantOp::create(
-      builder, loc, splat(quotient.getType(), reciprocal.convertToDouble()));
+  Value factor = arith::ConstantOp::create(builder, loc,
+                                           splat(quotient.getType(), reciprocal.convertToDouble()));
   quotient.replaceAllUsesWith(
       arith::MulFOp::create(builder, loc, quotient.getLhs(), factor).getResult());
   quotient.erase();

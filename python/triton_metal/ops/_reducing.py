@@ -195,9 +195,7 @@ _TOTAL = Operator(
     "total(Tensor x, str kind, int[] axes, bool keepdims, float ddof) -> (y)",
     _forward,
     _results,
-    lambda kept, dy: {
-        "x": _REDUCTION_GRADIENT(kept.x, dy, dy, kept.kind, kept.axes, kept.ddof)[0]
-    },
+    lambda kept, dy: {"x": _REDUCTION_GRADIENT(kept.x, dy, dy, kept.kind, kept.axes, kept.ddof)[0]},
     keeps="x",
 )
 _PREDICATE = Operator(
