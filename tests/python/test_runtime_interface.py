@@ -330,6 +330,9 @@ class Addressed:
         return self.array.ctypes.data
 
 
+@pytest.mark.own_check(
+    reason="a portable launch copies its arrays, and one of them does not tell its size"
+)
 @pytest.mark.own_route  # memory of the host
 def test_anything_that_shows_its_memory_is_an_array() -> None:
     class Interface:
