@@ -264,6 +264,13 @@ Error Kernel::dispatch(const Dispatch &dispatch, Counters *counters, Profile *pr
   plan.portableSeed = dispatch.portableSeed;
   if (plan.portable && !plan.seed)
     plan.seed = plan.portableSeed;
+  // Objects that do not tell their size are bound with so many bytes (python/bindings/arrays.cpp).
+  constexpr uint64_t unknownBytes = uint64_t(1) << 40;
+  for (uint32_t index = 0; plan.portable && index != maxBufferBindings; ++index)
+    if ((facts.writtenBuffers >> index & 1) && plan.state.bufferBytes[index] >= unknownBytes)
+      return createStringError("a portable launch copies what it writes, and the size of buffer %u "
+                               "is not known",
+                               index);
   plan.threadgroupBytes = end;
   if (counting)
     plan.counts.resize(facts.countWords());

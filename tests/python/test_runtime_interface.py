@@ -355,6 +355,13 @@ def test_anything_that_shows_its_memory_is_an_array() -> None:
         x = np.zeros(8, np.float32)
         kernel[(1,)](wrap(x), 8)
         assert x.tolist() == [1] * 8, wrap.__name__
+    x = np.zeros(8, np.float32)
+    with (
+        triton_metal.launch_options(check="portable"),
+        pytest.raises(triton_metal.DeviceError, match="the size of buffer 0 is not known"),
+    ):
+        kernel[(1,)](Addressed(x), 8)
+    assert not x.any()
 
 
 def test_a_tensor_is_read_as_another_dtype() -> None:
@@ -425,6 +432,9 @@ def test_a_lazy_dictionary_asks_once() -> None:
     assert (lazy.get(), lazy.get(), asked) == ({"a": 1, "b": 2}, {"a": 1, "b": 2}, [2])
 
 
+@pytest.mark.own_check(
+    reason="a portable launch copies its arrays, and this one does not tell its size"
+)
 @pytest.mark.own_route  # memory of the host
 def test_the_address_of_foreign_memory_is_enough() -> None:
     memory = (ctypes.c_float * 8)()
