@@ -74,6 +74,16 @@ static void nameSites(Trace &trace, const CodeFacts &facts) {
     }
 }
 
+/// A buffer that the launch writes and whose size is not known: an object that does not tell it is
+/// bound with 2^40 bytes (python/bindings/arrays.cpp).
+static std::optional<uint32_t> writtenBufferOfUnknownSize(const LaunchPlan &plan) {
+  constexpr uint64_t unknownBytes = uint64_t(1) << 40;
+  for (uint32_t index = 0; index != maxBufferBindings; ++index)
+    if ((plan.facts->writtenBuffers >> index & 1) && plan.state.bufferBytes[index] >= unknownBytes)
+      return index;
+  return std::nullopt;
+}
+
 Error Kernel::prepare(const Dispatch &dispatch) {
   auto compile = [&](std::array<uint32_t, 3> threads) {
     return state->get(optionsFor(threads, dispatch.scheduleSeed.has_value())).takeError();
@@ -264,13 +274,12 @@ Error Kernel::dispatch(const Dispatch &dispatch, Counters *counters, Profile *pr
   plan.portableSeed = dispatch.portableSeed;
   if (plan.portable && !plan.seed)
     plan.seed = plan.portableSeed;
-  // Objects that do not tell their size are bound with so many bytes (python/bindings/arrays.cpp).
-  constexpr uint64_t unknownBytes = uint64_t(1) << 40;
-  for (uint32_t index = 0; plan.portable && index != maxBufferBindings; ++index)
-    if ((facts.writtenBuffers >> index & 1) && plan.state.bufferBytes[index] >= unknownBytes)
-      return createStringError("a portable launch copies what it writes, and the size of buffer %u "
-                               "is not known",
-                               index);
+  // Such launches copy what they write.
+  if (plan.portable || checked)
+    if (std::optional<uint32_t> index = writtenBufferOfUnknownSize(plan))
+      return createStringError("a launch with checks copies what it writes, and the size of buffer "
+                               "%u is not known",
+                               *index);
   plan.threadgroupBytes = end;
   if (counting)
     plan.counts.resize(facts.countWords());

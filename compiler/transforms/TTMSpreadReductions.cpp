@@ -199,11 +199,10 @@ std::optional<LinearLayout> choose(const Tiles &tiles, unsigned numSimdgroups) {
       for (unsigned lanes = 0; lanes <= llvm::Log2_32(kSimdWidth); ++lanes)
         for (unsigned groups = 0; groups <= llvm::Log2_32(numSimdgroups); ++groups) {
           LinearLayout layout = makeLayout(shape, numSimdgroups, dim, vector, lanes, groups);
-          double cost = getCost(tiles, layout);
-          if (cost >= most)
-            continue;
-          most = cost;
-          best = layout;
+          if (double cost = getCost(tiles, layout); cost < most) {
+            most = cost;
+            best = layout;
+          }
         }
   return best;
 }

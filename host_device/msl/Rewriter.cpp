@@ -489,8 +489,8 @@ private:
   }
 
   /// Whether both operands of a conditional are places in memory, and it stands for one of them:
-  /// `device S &s = c ? p[i] : q[i];`, `(c ? p[i] : q[i]) = v`, `(c ? p[i] : q[i]).add(v)`, `&(c ?
-  /// *p : *q)`.
+  /// `device S &s = c ? p[i] : q[i];`, `(c ? p[i] : q[i]) = v`, `(c ? p[i] : q[i]).add(v)`,
+  /// `&(c ? *p : *q)`.
   bool isObject(size_t question, size_t colon) const {
     size_t left = loadEnd(question + 1), right = loadEnd(colon + 1);
     if (left != colon || right == npos)

@@ -356,11 +356,12 @@ def test_anything_that_shows_its_memory_is_an_array() -> None:
         kernel[(1,)](wrap(x), 8)
         assert x.tolist() == [1] * 8, wrap.__name__
     x = np.zeros(8, np.float32)
-    with (
-        triton_metal.launch_options(check="portable"),
-        pytest.raises(triton_metal.DeviceError, match="the size of buffer 0 is not known"),
-    ):
-        kernel[(1,)](Addressed(x), 8)
+    for check in ("portable", "bounds", "all"):
+        with (
+            triton_metal.launch_options(check=check),
+            pytest.raises(triton_metal.DeviceError, match="the size of buffer 0 is not known"),
+        ):
+            kernel[(1,)](Addressed(x), 8)
     assert not x.any()
 
 
