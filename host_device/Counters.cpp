@@ -10,6 +10,8 @@ static constexpr const char *counterNames[Counters::Count] = {
     "device_lines_written",
     "device_distinct_bytes_read",
     "device_distinct_bytes_written",
+    "device_memory_lines_read",
+    "device_memory_lines_written",
     "constant_bytes_read",
     "constant_lines_read",
     "constant_distinct_bytes_read",

@@ -22,6 +22,9 @@ struct Counters {
     DeviceLinesWritten,
     DeviceDistinctBytesRead,
     DeviceDistinctBytesWritten,
+    // The lines that the launch touches, each once.
+    DeviceMemoryLinesRead,
+    DeviceMemoryLinesWritten,
     ConstantBytesRead,
     ConstantLinesRead,
     ConstantDistinctBytesRead,

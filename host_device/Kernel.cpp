@@ -281,8 +281,11 @@ Error Kernel::dispatch(const Dispatch &dispatch, Counters *counters, Profile *pr
                                "%u is not known",
                                *index);
   plan.threadgroupBytes = end;
-  if (counting)
+  if (counting) {
     plan.counts.resize(facts.countWords());
+    plan.footprint = std::make_unique<engine::Footprint>(launch);
+    launch.footprint = plan.footprint.get();
+  }
   if (counting && !plan.portable)
     plan.trace = dispatch.trace;
   plan.nanosecondsPerGroup = state->nanosecondsPerGroup.load(std::memory_order_relaxed);
@@ -314,6 +317,10 @@ Error Kernel::dispatch(const Dispatch &dispatch, Counters *counters, Profile *pr
   if (counting && (counters || profile)) {
     Profile launched =
         profileOf(facts, plan.counts, groupCount, end, state->library->options.fileName);
+    launched.total[Counters::DeviceMemoryLinesRead] =
+        plan.footprint->count(engine::Footprint::Read);
+    launched.total[Counters::DeviceMemoryLinesWritten] =
+        plan.footprint->count(engine::Footprint::Written);
     if (counters)
       *counters += launched.total;
     if (profile)

@@ -34,6 +34,8 @@ struct LaunchState {
   uint32_t trackedBuffers;
   /// The iterations of loops that a SIMD-group may run.
   uint64_t maxSteps;
+  /// Keeps the lines of memory that are touched (Footprint.h), or null.
+  void *footprint;
 };
 
 /// The state of one threadgroup.
@@ -208,10 +210,10 @@ uint32_t __tm_runtime_has_failed(GroupState *group);
 /// Before a threadgroup barrier.
 void __tm_runtime_barrier_flags(GroupState *group, uint32_t simdgroup, uint32_t flags);
 /// Before an access of a launch that counts. `buffer` is the buffer that the addresses belong to,
-/// or -1.
+/// or -1. `use` is a `Footprint::Use`.
 void __tm_runtime_count_lines(const LaunchState *launch, GroupState *group, uint32_t simdgroup,
                               uint64_t *counter, const uint64_t *addresses, uint32_t mask,
-                              uint32_t bytes, int32_t buffer, uint32_t site);
+                              uint32_t bytes, int32_t buffer, uint32_t site, uint32_t use);
 }
 
 } // namespace triton_metal::engine

@@ -3,6 +3,7 @@
 // number of lines depends on the addresses.
 #include "host_device/engine/Builtins.h"
 #include "host_device/engine/FloatModifiers.h"
+#include "host_device/engine/Footprint.h"
 #include "host_device/engine/Lines.h"
 #include "host_device/engine/Prepare.h"
 #include "llvm/ADT/PostOrderIterator.h"
@@ -356,8 +357,11 @@ private:
     SmallVector<Value *> operands{access.pointer, b.getInt32(access.bytes),
                                   index(inst, counter, next)};
     if (next) { // lines, which are traced by their place
-      types.push_back(b.getInt32Ty());
+      types.append(2, b.getInt32Ty());
       operands.push_back(b.getInt32(facts.sites.size()));
+      operands.push_back(b.getInt32(counter == Counters::DeviceLinesRead      ? Footprint::Read
+                                    : counter == Counters::DeviceLinesWritten ? Footprint::Written
+                                                                              : Footprint::None));
       Site site;
       fillLocation(site, inst);
       fillObject(site, access);

@@ -1,5 +1,6 @@
 #include "host_device/engine/Runtime.h"
 #include "host_device/Trace.h"
+#include "host_device/engine/Footprint.h"
 #include <bit>
 #include <bitset>
 #include <cmath>
@@ -90,14 +91,14 @@ static void trace(const LaunchState &launch, const Trace &trace, TracedThreadgro
 extern "C" void __tm_runtime_count_lines(const LaunchState *launch, GroupState *group,
                                          uint32_t simdgroup, uint64_t *counters,
                                          const uint64_t *addresses, uint32_t mask, uint32_t bytes,
-                                         int32_t buffer, uint32_t site) {
+                                         int32_t buffer, uint32_t site, uint32_t use) {
   if (group->trace) {
     auto *record = static_cast<TraceRecord *>(group->trace);
     trace(*launch, *record->trace, *record->group, simdgroup, addresses, mask, buffer, site);
   }
   // Lines are counted from the start of the buffer, wherever the host has allocated it. On a GPU, a
   // buffer starts at the start of a line.
-  constexpr uint64_t lineBytes = 128;
+  constexpr uint64_t lineBytes = Footprint::lineBytes;
   struct Line {
     uint64_t number;
     std::bitset<lineBytes> needed;
@@ -130,6 +131,18 @@ extern "C" void __tm_runtime_count_lines(const LaunchState *launch, GroupState *
   counters[0] += count;
   for (unsigned i = 0; i != count; ++i)
     counters[1] += lines[i].needed.count();
+  auto *footprint = static_cast<Footprint *>(launch->footprint);
+  if (!footprint || use == Footprint::None)
+    return;
+  for (unsigned i = 0; i != count; ++i) {
+    const std::bitset<lineBytes> &needed = lines[i].needed;
+    uint64_t begin = lines[i].number * lineBytes, first = 0, last = lineBytes - 1;
+    while (!needed[first])
+      ++first;
+    while (!needed[last])
+      --last;
+    footprint->mark(buffer, begin + first, begin + last, Footprint::Use(use));
+  }
 }
 
 /// A bank gives a word of 4 bytes to all lanes that need it in one cycle.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "host_device/engine/Code.h"
+#include "host_device/engine/Footprint.h"
 #include "host_device/engine/Portable.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
 #include <chrono>
@@ -74,6 +75,8 @@ struct LaunchPlan {
   uint32_t threadgroupBytes = 0;
   /// The counts, summed over all workers at the end.
   std::vector<uint64_t> counts;
+  /// The memory that a launch that counts has touched, in all of its runs.
+  std::unique_ptr<Footprint> footprint;
   /// The measured nanoseconds of a threadgroup, or 0 if unknown. Updated by the launch.
   double nanosecondsPerGroup = 0;
   std::optional<FailureRecord> failure;

@@ -3,6 +3,7 @@
 #include "host_device/engine/Vectorize.h"
 #include "host_device/msl/AnyValues.h"
 #include "host_device/msl/CheckValues.h"
+#include "host_device/msl/LoopExits.h"
 #include "host_device/msl/OutOfLine.h"
 #include "host_device/msl/Variables.h"
 #include "llvm/Analysis/ValueTracking.h"
@@ -78,6 +79,7 @@ ArrayRef<Builtin> SimdEmitter::threadFunctions() {
        .tally = Tally{Counters::SimdgroupBarriers, Tally::Per::Simdgroup},
        .site = AccessKind::Barrier},
       {.name = "__tm_fence", .effect = Effect::OrdersMemory, .emit = by<&SimdEmitter::emitFence>},
+      {.name = stepEndName, .effect = Effect::Counts, .emit = [](SimdEmitter &, CallInst &) {}},
       {.name = coherentName, .spread = Spread::Elementwise, .emit = by<&SimdEmitter::emitCoherent>},
       {.name = threadgroupAllocName,
        .spread = Spread::Uniform,
@@ -452,12 +454,13 @@ void SimdEmitter::emitCountLines(CallInst &call) {
   auto callee = module.getOrInsertFunction(
       "__tm_runtime_count_lines", FunctionType::get(b.getVoidTy(),
                                                     {b.getPtrTy(), b.getPtrTy(), i32, b.getPtrTy(),
-                                                     b.getPtrTy(), i32, i32, i32, i32},
+                                                     b.getPtrTy(), i32, i32, i32, i32, i32},
                                                     false));
   cast<Function>(callee.getCallee())->setDoesNotThrow();
   b.CreateCall(callee, {launch, group, simdgroup, dynamicCounter(call, 2), addressList(pointer),
                         maskBits(mask), b.getInt32(constantArgument(call, 1)),
-                        b.getInt32(bufferOf(pointer)), b.getInt32(constantArgument(call, 3))});
+                        b.getInt32(bufferOf(pointer)), b.getInt32(constantArgument(call, 3)),
+                        b.getInt32(constantArgument(call, 4))});
 }
 
 void SimdEmitter::emitCountBanks(CallInst &call) {

@@ -278,6 +278,7 @@ bool KernelCollector::HandleTopLevelDecl(DeclGroupRef group) {
     visit(decl);
     declarations.push_back(decl);
     define.run(*ast, decl); // before code is generated from it
+    exits.run(*ast, decl);
     if (options.portable)
       coherent.run(*ast, decl);
   }
@@ -307,9 +308,9 @@ void KernelCollector::HandleTranslationUnit(ASTContext &context) {
   // Once more, for templates that have been instantiated since.
   for (Decl *decl : declarations) {
     define.run(context, decl);
-    if (options.portable) {
+    exits.run(context, decl);
+    if (options.portable)
       coherent.run(context, decl);
-    }
     if (options.portable || options.checks.steps)
       collectLoops(decl);
   }

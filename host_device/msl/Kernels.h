@@ -6,6 +6,7 @@
 #include "host_device/msl/DefineExpressions.h"
 #include "host_device/msl/Diagnostics.h"
 #include "host_device/msl/Frontend.h"
+#include "host_device/msl/LoopExits.h"
 #include "clang/AST/ASTConsumer.h"
 #include "clang/AST/Decl.h"
 #include "llvm/ADT/ArrayRef.h"
@@ -69,6 +70,7 @@ private:
   std::vector<clang::VarDecl *> variables;
   DefineExpressions define;
   CoherentPointers coherent;
+  LoopExits exits;
 
   /// Why the host device cannot run a function, if it uses what the device does not have.
   std::string refusal(const clang::FunctionDecl *function) const;

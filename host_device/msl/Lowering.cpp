@@ -3,6 +3,7 @@
 #include "host_device/msl/CheckValues.h"
 #include "host_device/msl/Initialisers.h"
 #include "host_device/msl/KeepMath.h"
+#include "host_device/msl/LoopExits.h"
 #include "host_device/msl/MarkMath.h"
 #include "host_device/msl/MetalTarget.h"
 #include "host_device/msl/OutOfLine.h"
@@ -596,6 +597,10 @@ Error check(Module &module, const SetVector<Function *> &kernels) {
 Error lowerModule(Module &module, ArrayRef<GeneratedKernel> kernels,
                   ArrayRef<GeneratedConstant> constants,
                   ArrayRef<GeneratedVariable> threadgroupVariables, const MslOptions &options) {
+  if (options.gpu)
+    dropLoopExits(module);
+  else
+    keepExitsInLoops(module);
   if (options.portable) {
     makePortable(module);
     for (Function &function : module)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import secrets
+import stat
 from pathlib import Path
 from typing import Any
 
@@ -24,13 +26,39 @@ def named(path: Any, function: str, example: str) -> Path:
 def replace(path: Path, content: bytes) -> None:
     """Writes a file in one step: other processes see what it had, or the new content. Raises OSError, and leaves nothing
     behind then. Who may read it follows from the process's umask, as with any new file.
+
+    A symbolic link stays, and its target is written. Devices and pipes, such as /dev/stdout, are written to and not replaced.
     """
-    temporary = path.with_name(f".{secrets.token_hex(8)}.tmp")
-    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
+    target = Path(os.path.realpath(path)) if path.is_symlink() else path
+    try:
+        kind = target.stat().st_mode
+    except FileNotFoundError:
+        kind = stat.S_IFREG
+    if stat.S_ISDIR(kind):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+    if not stat.S_ISREG(kind):
+        target.write_bytes(content)
+        return
+    temporary = target.with_name(f".{secrets.token_hex(8)}.tmp")
+    try:
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
+    except OSError as error:
+        raise type(error)(error.errno, error.strerror, str(path)) from None
     try:
         with os.fdopen(descriptor, "wb") as file:
             file.write(content)
-        os.replace(temporary, path)
+        os.replace(temporary, target)
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
+
+
+def save(path: Path, content: bytes, function: str) -> None:
+    """Writes a file that a user has named, in one step. Raises LaunchValueError if it cannot be written."""
+    try:
+        replace(path, content)
+    except (OSError, ValueError) as error:
+        text = error.strerror if isinstance(error, OSError) else None
+        raise LaunchValueError(
+            f"[{function}] '{path}' cannot be written: {text or error}."
+        ) from error

@@ -8,7 +8,6 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from . import _native, files
@@ -263,18 +262,7 @@ class profile:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes `trace` to a file; LaunchValueError if it cannot be written, and nothing is left of it then."""
         target = files.named(path, "profile", "trace.json")
-        save(target, json.dumps(self.trace()).encode(), "profile")
-
-
-def save(path: Path, content: bytes, function: str) -> None:
-    """Writes a file for a user in one step."""
-    try:
-        files.replace(path, content)
-    except (OSError, ValueError) as error:
-        text = error.strerror if isinstance(error, OSError) else None
-        raise LaunchValueError(
-            f"[{function}] {path} cannot be written: {text or error}."
-        ) from error
+        files.save(target, json.dumps(self.trace()).encode(), "profile")
 
 
 def _take(remain: Sequence[profile]) -> None:

@@ -359,3 +359,64 @@ def test_the_command_lists_chips_and_says_what_is_wrong() -> None:
     done = run("--chip", "M9", "x.py")
     assert done.returncode == 2
     assert "chip must be one of" in done.stderr
+
+
+@triton.jit
+def sum_of_same_kernel(x_ptr, out_ptr, BLOCK: tl.constexpr):
+    tl.store(out_ptr + tl.program_id(0), tl.sum(tl.load(x_ptr + tl.arange(0, BLOCK)), 0))
+
+
+def test_memory_that_all_programs_read_comes_once() -> None:
+    x, out = np.ones(1 << 20, np.float32), np.zeros(1 << 20, np.float32)
+    of_all = sum_of_same_kernel.cost("M1", (1024,), x, out, BLOCK=1024)
+    of_parts = sum_of_same_kernel.cost("M1", (1024,), x[:1024], out[:1024], BLOCK=1024)
+    assert of_all.seconds == of_parts.seconds
+    assert model.memory_bytes(of_all.work) == (4096, 4096)
+
+
+@triton.jit
+def three_views_kernel(a_ptr, b_ptr, c_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    a, b = tl.load(a_ptr + i, i < n), tl.load(b_ptr + i, i < n)
+    tl.store(out_ptr + i, a + b + tl.load(c_ptr + i, i < n), i < n)
+
+
+def test_views_of_one_array_share_its_memory() -> None:
+    n = 1 << 16
+    x, out = np.ones(n + 2, np.float32), np.zeros(n, np.float32)
+    views = three_views_kernel.cost("M1", (n // 1024,), x[:-2], x[1:-1], x[2:], out, n, BLOCK=1024)
+    lines = -(-x.nbytes // 128)
+    assert views.work.counters["device_memory_lines_read"] in (lines, lines + 1)
+    assert model.memory_bytes(views.work)[0] <= (lines + 1) * 128
+    apart = three_views_kernel.cost("M1", (n // 1024,), *(np.ones(n, np.float32) for _ in range(4)), n, BLOCK=1024)  # fmt: skip
+    assert model.memory_bytes(apart.work)[0] == 3 * n * 4
+
+
+def test_lines_are_counted_once_with_checks_and_in_portable_launches() -> None:
+    x, out = np.ones(4096, np.float32), np.zeros(64, np.float32)
+    for check in (None, "bounds", "all", "portable"):
+        with triton.launch_options(count=True, check=check) as log:
+            sum_of_same_kernel[(64,)](x, out, BLOCK=1024)
+        counters = log.launches[0].counters
+        assert counters["device_memory_lines_read"] == 32, check
+        assert counters["device_memory_lines_written"] == 2, check
+
+
+def test_advice_names_what_a_small_launch_lacks() -> None:
+    @triton.jit
+    def long_kernel(out_ptr, BLOCK: tl.constexpr):
+        x = (tl.arange(0, BLOCK) + tl.program_id(0)).to(tl.float32)
+        for _ in range(100):
+            x = x * x + 0.5
+        tl.store(out_ptr + tl.program_id(0) * BLOCK + tl.arange(0, BLOCK), x)
+
+    one = long_kernel.cost("M1", (1,), np.zeros(32, np.float32), BLOCK=32, num_warps=1)
+    assert (one.binds, one.held) == ("arithmetic", 32)
+    text = str(one)
+    assert "threads in flight on a core: 32 of 1024, as the launch has no more" in text
+    assert "1 program on 8 cores leaves cores idle" in text
+    assert "too few to hide its latency, as the launch has 1 program of 32:" in text
+    assert "registers" not in text
+    many = long_kernel.cost("M1", (512,), np.zeros(512 * 256, np.float32), BLOCK=256)
+    assert many.held == many.in_flight
+    assert "as the launch has" not in str(many)

@@ -106,6 +106,7 @@ def test_lines_add_up_to_the_counters_of_the_run(pipeline) -> None:
         for name, value in line.counters.items():
             total[name] = total.get(name, 0) + value
     once = {"registers_per_thread", "threadgroup_memory_bytes", "threadgroups"}
+    once |= {"device_memory_lines_read", "device_memory_lines_written"}
     for name, value in done.counters.items():
         if name not in once:
             assert total.get(name, 0) == value, name

@@ -202,7 +202,7 @@ def test_bad_arguments(tmp_path: Path) -> None:
         pass
     missing = tmp_path / "missing" / "trace.json"
     with pytest.raises(
-        LaunchValueError, match=r"\[profile\] .*trace.json cannot be written: No such file"
+        LaunchValueError, match=r"\[profile\] .*trace.json' cannot be written: No such file"
     ):
         p.save(missing)
     assert not missing.parent.exists()

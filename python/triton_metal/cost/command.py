@@ -134,6 +134,7 @@ def _json(costs: Sequence[Sequence[Cost]]) -> str:
                 "binds": cost.binds,
                 "parts": {part.unit: part.seconds for part in cost.parts},
                 "in_flight": cost.in_flight,
+                "held": cost.held,
                 "advice": list(cost.advice),
                 "missing": list(cost.missing),
             }

@@ -59,7 +59,7 @@ class Cost:
     bound what its units do not hide from each other, waits for results, memory and barriers by round numbers, and accesses to
     registers that a thread lacks; it is no prediction of a time. ``parts`` has all units, the slowest first, ``advice`` what
     would lower the bound, and ``missing`` what the bound leaves out because nobody has published it. ``in_flight`` are the
-    threads that a core holds.
+    threads that a core can hold, by registers and by threadgroup memory, and ``held`` those that it holds of this launch at a time.
     """
 
     kernel: str
@@ -70,6 +70,7 @@ class Cost:
     advice: tuple[str, ...]
     missing: tuple[str, ...]
     in_flight: int
+    held: int
     estimate: float
     work: Work = field(repr=False, compare=False)
 
@@ -81,7 +82,8 @@ class Cost:
         lines += [
             f"  {part.unit:{width}}  {shown(part.seconds):>9}  {part.why}" for part in self.parts
         ]
-        lines.append(f"  threads in flight on a core: {self.in_flight} of {self.chip.core_threads}")
+        few = ", as the launch has no more" if self.held < self.in_flight else ""
+        lines.append(f"  threads in flight on a core: {self.held} of {self.chip.core_threads}{few}")
         lines += [f"  to lower it: {text}" for text in self.advice]
         lines += [f"  not in it: {text}" for text in self.missing]
         return "\n".join(lines)
@@ -198,9 +200,14 @@ def _count(work: Work, *names: str) -> float:
 
 
 def memory_bytes(work: Work) -> tuple[float, float]:
-    """The least bytes that the launch must bring from memory and take there: no array twice, and no byte unasked."""
-    read = _count(work, "device_distinct_bytes_read")
-    written = _count(work, "device_distinct_bytes_written")
+    """The least bytes that the launch must bring from memory and take there: no line twice, and no byte unasked."""
+    read, written = (
+        min(
+            _count(work, f"device_distinct_bytes_{use}"),
+            _count(work, f"device_memory_lines_{use}") * 128,
+        )
+        for use in ("read", "written")
+    )
     if work.read_bytes is not None:
         read = min(read, work.read_bytes)
     if work.written_bytes is not None:
@@ -312,9 +319,10 @@ def bound(chip: Chip, work: Work) -> Cost:
         binding.seconds,
         binding.unit,
         tuple(parts),
-        tuple(_advice(chip, work, binding.unit, load.uneven, load.slow, flight)),
+        tuple(_advice(chip, work, binding.unit, load, flight)),
         tuple(missing),
         flight,
+        min(flight, load.together * work.threads),
         _estimate(chip, spilled, seconds, work.programs, work.threads, load),
         work,
     )
@@ -360,9 +368,7 @@ def estimate(
     return _estimate(chip, sums, seconds, programs, threads, load)
 
 
-def _advice(
-    chip: Chip, work: Work, binds: str, uneven: float, slow: float, flight: int
-) -> list[str]:
+def _advice(chip: Chip, work: Work, binds: str, load: Load, flight: int) -> list[str]:
     """What would lower the bound, the most first."""
     texts = []
     asked = _count(work, "device_distinct_bytes_read", "device_distinct_bytes_written")
@@ -380,15 +386,22 @@ def _advice(
         texts.append("read each element less often: larger blocks, or tiles in threadgroup memory")
     if binds == "arithmetic":
         texts.append(
-            "fewer operations an element: 32-bit indices, whole blocks without masks, matrix products by tl.dot"
+            "fewer operations an element: whole blocks without masks, matrix products by tl.dot"
         )
-    if binds == "matrices":
+    is_uneven = binds != "memory" and load.uneven > 1.1
+    if binds == "matrices" and not is_uneven:
         texts.append("the matrix units are busy all the time: only fewer products would help")
-    if binds != "memory" and uneven > 1.1:
+    if is_uneven:
+        leave = "leaves" if work.programs == 1 else "leave"
         texts.append(
-            f"{work.programs} programs on {chip.cores} cores leave cores idle: smaller blocks, or a number near a multiple of {chip.cores}"
+            f"{_programs(work.programs)} on {chip.cores} cores {leave} cores idle: smaller blocks, or a number near a multiple of {chip.cores}"
         )
-    if binds == "arithmetic" and slow > 1.1:
+    held = load.together * work.threads
+    if binds == "arithmetic" and load.slow > 1.1 and held < flight:
+        texts.append(
+            f"a core holds {held} threads, too few to hide its latency, as the launch has {_programs(work.programs)} of {work.threads}: smaller blocks, or more SIMD-groups (num_warps)"
+        )
+    elif binds == "arithmetic" and load.slow > 1.1:
         texts.append(
             f"a core holds {flight} threads, too few to hide its latency: fewer registers ({work.registers:g} a thread) or less threadgroup memory ({work.threadgroup_bytes:,} bytes)"
         )
@@ -407,6 +420,10 @@ def _advice(
             "arrays are indexed by numbers that are known only at run time and stay in memory: use constant indices"
         )
     return texts
+
+
+def _programs(count: int) -> str:
+    return "1 program" if count == 1 else f"{count} programs"
 
 
 def _bytes(count: float) -> str:

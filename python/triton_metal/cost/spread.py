@@ -23,6 +23,9 @@ ENOUGH = 16_000_000
 #: What is no sum over programs.
 _NO_SUMS = ("registers_per_thread", "threadgroup_memory_bytes")
 
+#: What the prologue changes, or what two launches share.
+_NO_DIFFERENCES = ("distinct", "memory_lines")
+
 Grid = tuple[int, int, int]
 #: Launches over a grid as above.
 LaunchAt = Callable[[Grid], Any]
@@ -90,5 +93,5 @@ def counted_elsewhere(
     return {
         name: max(0.0, both[name] - first[name] - count * (one[name] - value))
         for name, value in alone.counters.items()
-        if name not in _NO_SUMS and "distinct" not in name
+        if name not in _NO_SUMS and not any(part in name for part in _NO_DIFFERENCES)
     }

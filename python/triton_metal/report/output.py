@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import LaunchValueError
-from ..files import named, replace
+from ..files import named, save
 
 
 def checked_path(path: Any) -> Path:
@@ -38,9 +38,4 @@ def checked_path(path: Any) -> Path:
 
 def write(path: Path, page: str) -> None:
     """Writes a page in one step. Raises LaunchValueError, and leaves what was there."""
-    try:
-        replace(path, page.encode())
-    except OSError as error:
-        raise LaunchValueError(
-            f"[report] '{path}' cannot be written: {error.strerror or error}."
-        ) from error
+    save(path, page.encode(), "report")

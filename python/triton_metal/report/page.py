@@ -66,7 +66,7 @@ def _facts(recorded: Recorded, costs: Sequence[Cost]) -> str:
         (f"{counters['registers_per_thread']:g}", "registers a thread (estimate)"),
         *(
             (
-                f"{cost.in_flight} of {cost.chip.core_threads}",
+                f"{cost.held} of {cost.chip.core_threads}",
                 f"threads in flight on a core, {cost.chip.name}",
             )
             for cost in costs

@@ -53,9 +53,14 @@ def encode(kernel: str, tunings: Sequence[Tuning]) -> str:
     return json.dumps(fields, indent=1)
 
 
+def content(kernel: str, tunings: Sequence[Tuning]) -> bytes:
+    """What a file of results holds."""
+    return f"{encode(kernel, tunings)}\n".encode()
+
+
 def write(path: Path, kernel: str, tunings: Sequence[Tuning]) -> None:
     """Writes results to a file."""
-    replace(path, f"{encode(kernel, tunings)}\n".encode())
+    replace(path, content(kernel, tunings))
 
 
 def _number(value: float) -> float | None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from ..files import named, save
 from . import files
 from .rows import Tuning
 
@@ -40,5 +41,6 @@ class Results(Mapping[tuple[Any, ...], Tuning]):
         return "\n\n".join(f"{self.kernel}, {tuning.table()}" for tuning in self.values())
 
     def export(self, path: str | Path) -> None:
-        """Writes the searches to a JSON file, in one step."""
-        files.write(Path(path), self.kernel, list(self.values()))
+        """Writes the searches to a JSON file, in one step. Raises LaunchValueError if it cannot be written."""
+        target = named(path, "export", "tuned.json")
+        save(target, files.content(self.kernel, list(self.values())), "export")
