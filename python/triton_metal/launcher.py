@@ -29,7 +29,7 @@ from .tuples import rebuild_tuple
 
 @dataclass
 class LaunchRecord:
-    """The counters of one launch."""
+    """The counters of one launch; none of one that was not counted."""
 
     kernel: CompiledKernel
     counters: dict[str, int]
@@ -89,11 +89,16 @@ def _seed(name: str, value: int | None) -> None:
 
 @dataclass
 class _Block:
-    """A block with options. One that is ``apart`` hides its launches from the blocks around it."""
+    """A block with options. One that is ``apart`` hides its launches from the blocks around it. A ``lenient`` one counts what can be
+    counted.
+    """
 
     log: LaunchLog
     counts: bool
     apart: bool
+    checks: int
+    max_steps: int
+    lenient: bool
 
 
 class _Blocks(threading.local):
@@ -151,9 +156,14 @@ def launch_options(
 
 
 @contextmanager
-def counted_apart() -> Iterator[LaunchLog]:
-    """Counts launches that are no launches of the program's: no block around this one has them in its log."""
-    with _in_block(0, 0, None, None, True, apart=True) as log:
+def counted(apart: bool = False) -> Iterator[LaunchLog]:
+    """Counts launches with the checks of the block around this one, so that they change no more than its launches may.
+
+    Those that are ``apart`` are no launches of the program's: no block around this one has them in its log.
+    """
+    around = _blocks.open[-1] if _blocks.open else None
+    checks, max_steps = (around.checks, around.max_steps) if around else (0, 0)
+    with _in_block(checks, max_steps, None, None, True, apart, lenient=True) as log:
         yield log
 
 
@@ -165,8 +175,12 @@ def _in_block(
     schedule: int | None,
     counts: bool,
     apart: bool = False,
+    lenient: bool = False,
 ) -> Iterator[LaunchLog]:
-    block = _Block(LaunchLog(), counts, apart)
+    # A portable launch checks bounds.
+    bounds = 1 << _native.check_names.index("bounds")
+    held = checks if portable is None else bounds
+    block = _Block(LaunchLog(), counts, apart, held, max_steps, lenient)
 
     def record(kernel: CompiledKernel, counters: dict[str, int]) -> None:
         launch = LaunchRecord(kernel, counters)
@@ -182,6 +196,19 @@ def _in_block(
     finally:
         _native.pop_launch_options()
         _blocks.open.pop()
+
+
+def leaves_out(kernel: CompiledKernel) -> bool:
+    """Whether a launch in a function that MLX traces may go without the options of its blocks: there are no values to count with.
+
+    The log of lenient blocks has it without counters.
+    """
+    reached = list(_blocks.reached())
+    if not all(block.lenient and not block.checks for block in _blocks.open):
+        return False
+    for block in reached:
+        block.log.launches.append(LaunchRecord(kernel, {}))
+    return True
 
 
 class Searches(threading.local):

@@ -211,6 +211,9 @@ y1 f32>y1f:f32 f64>y1:f64
 yn i32,f32>ynf:f32 i32,f64>yn:f64
 """
 
+#: What says whether something holds: Triton's functions make truth values of the symbols' int32.
+TESTS = frozenset({"finitef", "isfinited", "isinf", "isnan"})
+
 _TYPES = {"i": "int", "u": "uint", "f": "fp"}
 
 

@@ -26,7 +26,8 @@ class Launch:
     """One launch. Times are in seconds, ``begin`` from the profile's start on.
 
     ``seconds`` is the time until the launch returned, and ``device_seconds`` that of its work on the device, None where
-    the device does not say: launches on MLX's and PyTorch's streams return before their work has ended. ``bytes_read``
+    the device does not say: launches on MLX's and PyTorch's streams return before their work has ended, and the first one on the host
+    device compiles. ``bytes_read``
     and ``bytes_written`` are the sizes of the arrays that the kernel reads and writes. ``first`` says that the kernel was
     not launched before; the host device compiles its Metal text then.
     """
@@ -84,7 +85,7 @@ class profile:
     (1, 2)
 
     ``print(p)`` shows a table by kernel, and ``p.save("trace.json")`` writes Chrome's trace format, which chrome://tracing and
-    https://ui.perfetto.dev show. Results are there when the block has ended. Profiles may be nested: each one has all that
+    https://ui.perfetto.dev show. In the block, a profile has what has happened so far. Profiles may be nested: each one has all that
     happened in its block. A recorded launch takes under a microsecond more than one that is not.
 
     ``max_launches`` limits the memory that a profile takes (some 200 bytes a launch); ``dropped`` counts the launches beyond.
@@ -102,17 +103,17 @@ class profile:
                 f"[profile] max_launches must be at least 1 but is {max_launches}."
             )
         self.max_launches = max_launches
-        self.launches: list[Launch] = []
+        self._launches: list[Launch] = []
         self.compilations: list[Compilation] = []
-        self.dropped = 0
-        self.seconds = 0.0
+        self._dropped = 0
+        self._seconds = 0.0
         self._start = 0
 
     def __enter__(self) -> profile:
         with _lock:
             if self in _active:
                 raise LaunchValueError("[profile] this profile is being made already.")
-            self.launches, self.compilations, self.dropped = [], [], 0
+            self._launches, self.compilations, self._dropped = [], [], 0
             _take([*_active, self])
             _active.append(self)
             self._start = _native.profile_clock()
@@ -122,10 +123,34 @@ class profile:
         with _lock:
             if self not in _active:
                 raise LaunchValueError("[profile] this profile is not being made.")
-            self.seconds = (_native.profile_clock() - self._start) / 1e9
+            self._seconds = (_native.profile_clock() - self._start) / 1e9
             rest = [each for each in _active if each is not self]
             _take(rest)
             _active.remove(self)
+
+    @property
+    def launches(self) -> list[Launch]:
+        """The launches of the block, in their order."""
+        self._update()
+        return self._launches
+
+    @property
+    def dropped(self) -> int:
+        """The launches beyond ``max_launches``."""
+        self._update()
+        return self._dropped
+
+    @property
+    def seconds(self) -> float:
+        """The time that the block took, or has taken so far."""
+        return (
+            self._seconds if self not in _active else (_native.profile_clock() - self._start) / 1e9
+        )
+
+    def _update(self) -> None:
+        with _lock:
+            if self in _active:
+                _take(_active)
 
     @property
     def memory_hits(self) -> int:
@@ -142,18 +167,18 @@ class profile:
         return self._start + round(launch.begin * 1e9)
 
     def _add(self, records: Sequence[tuple[Any, ...]]) -> None:
-        room = self.max_launches - len(self.launches)
-        self.dropped += max(0, len(records) - room)
+        room = self.max_launches - len(self._launches)
+        self._dropped += max(0, len(records) - room)
         for compiled, device, grid, begin, end, read, written, thread, first in records[:room]:
             seconds = (end - begin) / 1e9
-            self.launches.append(
+            self._launches.append(
                 Launch(
                     kernel=_name_of(compiled),
                     device=device,
                     grid=grid,
                     begin=(begin - self._start) / 1e9,
                     seconds=seconds,
-                    device_seconds=seconds if device in _SYNCHRONOUS else None,
+                    device_seconds=seconds if device in _SYNCHRONOUS and not first else None,
                     bytes_read=read,
                     bytes_written=written,
                     thread=thread,
@@ -218,11 +243,13 @@ class profile:
         ]
         compiling = sum(each.seconds for each in self.compilations)
         end = (
-            f"{len(self.launches):,} launches in {_time(self.seconds)}; {len(self.compilations) - self.disk_hits} kernels "
-            f"compiled, {self.disk_hits} from the cache on disk, in {_time(compiling)}"
+            f"{_plural(len(self.launches), 'launch', 'launches')} in {_time(self.seconds)}; "
+            f"{_plural(len(self.compilations) - self.disk_hits, 'kernel', 'kernels')} compiled, {self.disk_hits} from the cache on disk, "
+            f"in {_time(compiling)}"
         )
         if self.dropped:
-            end += f"; {self.dropped:,} launches beyond max_launches={self.max_launches:,} are not in it"
+            are = "is" if self.dropped == 1 else "are"
+            end += f"; {_plural(self.dropped, 'launch', 'launches')} beyond max_launches={self.max_launches:,} {are} not in it"
         return "\n".join([*texts, end])
 
     __str__ = table
@@ -267,11 +294,11 @@ class profile:
 
 def _take(remain: Sequence[profile]) -> None:
     """Gives the log's launches to the active profiles; launches are recorded on if any remain."""
-    room = [each.max_launches - len(each.launches) for each in remain]
+    room = [each.max_launches - len(each._launches) for each in remain]
     records, dropped = _native.take_profile(max(room, default=0))
     for each in _active:
         each._add(records)
-        each.dropped += dropped
+        each._dropped += dropped
 
 
 def is_active() -> bool:
@@ -323,6 +350,10 @@ def _recorded(
     yield
     state["_was_launched"] = True
     _native.record_launch(compiled, device, list(grid), begin, read, written, first)
+
+
+def _plural(count: int, one: str, several: str) -> str:
+    return f"{count:,} {one if count == 1 else several}"
 
 
 def _name_of(compiled: Any) -> str:

@@ -17,8 +17,8 @@ import pytest
 import triton_metal as triton
 import triton_metal.language as tl
 from triton_metal import cost
-from triton_metal.cost import chips, model
-from triton_metal.errors import LaunchTypeError, LaunchValueError
+from triton_metal.cost import chips, command, model
+from triton_metal.errors import DeviceError, LaunchTypeError, LaunchValueError
 from triton_metal.tools.tensor_descriptor import TensorDescriptor
 
 pytestmark = pytest.mark.own_route
@@ -351,7 +351,11 @@ def test_the_command_lists_chips_and_says_what_is_wrong() -> None:
     done = run("--chips")
     assert done.returncode == 0
     assert "M5 Max" in done.stdout
-    assert "Sources:" in done.stdout
+    sources = done.stdout.partition("Sources:\n")[2].splitlines()
+    assert "  cores of all chips: Apple's announcement of the chip" in sources
+    assert "  clock of M1 to M2 Max: philipturner/metal-benchmarks, README" in sources
+    assert all(re.match(r"  [a-z -]+ of (all chips|M\d[^:]*): .", line) for line in sources)
+    assert doctest.testmod(command).failed == 0
     assert run().returncode == 2
     done = run("--chip", "M1", "--bogus", "x.py")
     assert done.returncode == 2
@@ -420,3 +424,61 @@ def test_advice_names_what_a_small_launch_lacks() -> None:
     many = long_kernel.cost("M1", (512,), np.zeros(512 * 256, np.float32), BLOCK=256)
     assert many.held == many.in_flight
     assert "as the launch has" not in str(many)
+
+
+@triton.jit
+def unmasked_kernel(x_ptr, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(x_ptr + i, tl.load(x_ptr + i) + 1)
+
+
+def test_what_is_counted_has_the_checks_around_it() -> None:
+    memory = np.zeros(4096, np.float32)
+    x = memory[1024:2304]
+    for around in ({"check": "bounds"}, {"check": "all"}, {"check": "portable", "seed": 1}):
+        with triton.launch_options(**around):
+            with pytest.raises(DeviceError, match="x_ptr"):
+                unmasked_kernel.cost("M1", (3,), x, 1280, BLOCK=512)
+            with cost.counting(), pytest.raises(DeviceError, match="x_ptr"):
+                unmasked_kernel[(3,)](x, 1280, BLOCK=512)
+    assert not memory.any()
+
+
+@triton.jit
+def dot_kernel(a_ptr, b_ptr, c_ptr, N: tl.constexpr):
+    i, j = tl.arange(0, N)[:, None], tl.arange(0, N)[None, :]
+    c = tl.dot(tl.load(a_ptr + i * N + j), tl.load(b_ptr + i * N + j))
+    tl.store(c_ptr + i * N + j, c)
+
+
+def test_products_on_a_chip_with_tensor_operations_are_left_out() -> None:
+    a, b, c = (np.ones((64, 64), np.float16) for _ in range(3))
+    older = dot_kernel.cost("M4 Pro", (1,), a, b, c.astype(np.float32), N=64)
+    newer = dot_kernel.cost("M5 Max", (1,), a, b, c.astype(np.float32), N=64)
+    assert "matrices" in {part.unit for part in older.parts}
+    assert "matrices" not in {part.unit for part in newer.parts}
+    assert "matrix products: no rate of the tensor operations is published" in newer.missing
+    unknown = dot_kernel.cost("M2 Ultra", (1,), a, b, c.astype(np.float32), N=64)
+    assert "bound by memory (no other unit has a published rate)" in str(unknown)
+
+
+def test_launches_in_functions_that_mlx_traces_are_left_out() -> None:
+    mx = pytest.importorskip("mlx.core")
+    import triton_metal.mlx as tm
+
+    x = mx.ones(64)
+
+    def double(u):
+        return tm.call(add_kernel, u, u, n=64, BLOCK=64, grid=(1,), outputs={"out": u})
+
+    with cost.counting() as counted:
+        assert double(x).tolist() == [2.0] * 64
+        assert mx.compile(double)(x).tolist() == [2.0] * 64
+        add_kernel[(1,)](np.ones(64, np.float32), np.ones(64, np.float32), np.zeros(64, np.float32), 64, BLOCK=64)  # fmt: skip
+    assert ([work.kernel for work in counted.works], counted.left_out) == (["add_kernel"] * 2, 1)
+    with (
+        triton.launch_options(count=True),
+        cost.counting(),
+        pytest.raises(DeviceError, match="launch_options"),
+    ):
+        mx.compile(lambda u: double(u) + 1)(x)

@@ -394,9 +394,7 @@ def test_byte_perm():
         data = [*int(a).to_bytes(4, "little"), *int(b).to_bytes(4, "little")]
         result = 0
         for k in range(4):
-            digit = int(selector) >> 4 * k & 15
-            byte = data[digit & 7]
-            result |= (byte if digit < 8 else 255 * (byte >> 7)) << 8 * k
+            result |= data[int(selector) >> 4 * k & 7] << 8 * k  # bit 3 has no meaning
         expected.append(result)
     assert apply("byte_perm", x, y, s, dtype=np.int32).view(np.uint32).tolist() == expected
 
@@ -480,3 +478,26 @@ def test_wrong_types_are_refused():
 def test_the_table_names_all_functions():
     assert len(functions()) >= 197
     assert all(hasattr(tl.extra.libdevice, name) for name in functions())
+
+
+@triton.jit
+def finite_kernel(x_ptr, out_ptr, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + i)
+    bad = tl.extra.libdevice.isnan(x) | tl.extra.libdevice.isinf(x)
+    tl.static_assert(bad.dtype == tl.int1)
+    tl.static_assert(tl.extra.libdevice.finitef(x).dtype == tl.int1)
+    tl.static_assert(tl.extra.libdevice.isfinited(x.to(tl.float64)).dtype == tl.int1)
+    tl.static_assert(tl.extra.libdevice.signbit(x).dtype == tl.int32)
+    tl.store(
+        out_ptr + i,
+        tl.where(~bad & tl.extra.libdevice.finitef(x), x, 0.0),
+        mask=not tl.extra.libdevice.isnan(x),
+    )
+
+
+def test_tests_are_truth_values():
+    x = np.array([1, np.nan, -np.inf, np.inf, -0.0, 5, np.nan, -3], np.float32)
+    out = np.full(8, 9, np.float32)
+    finite_kernel[(1,)](x, out, BLOCK=8)
+    assert out.tolist() == [1, 9, 0, 0, 0, 5, 9, -3]

@@ -45,7 +45,12 @@ def test_launches_have_their_grid_bytes_and_times() -> None:
     assert 0 <= first.begin < second.begin
     assert first.begin + first.seconds <= second.begin
     assert second.begin + second.seconds <= p.seconds
-    assert first.device_seconds == first.seconds > 0
+    assert first.seconds > 0
+    assert first.device_seconds is None  # the host device compiled
+    with triton.profile() as p:
+        kernel[(4,)](x, y, out, 1000, BLOCK=256)
+    [again] = p.launches
+    assert again.device_seconds == again.seconds > 0
     assert first.thread == threading.get_ident()
     assert not p.dropped
 
@@ -226,3 +231,20 @@ def test_the_docstring_is_true() -> None:
     results = doctest.testmod(profiling)
     assert results.failed == 0
     assert results.attempted > 4
+
+
+@pytest.mark.own_route
+def test_a_profile_has_what_has_happened_so_far_in_its_block(tmp_path: Path) -> None:
+    kernel, (x, y, out) = make_kernel(), arrays(64)
+    with triton.profile() as p:
+        assert len(p.launches) == 0
+        assert p.seconds > 0
+        kernel[(1,)](x, y, out, 64, BLOCK=64)
+        assert [launch.kernel for launch in p.launches] == ["add_kernel"]
+        assert "1 launch in " in str(p)
+        p.save(tmp_path / "trace.json")
+        kernel[(1,)](x, y, out, 64, BLOCK=64)
+        assert len(p.launches) == 2
+    assert len(p.launches) == 2
+    events = json.loads((tmp_path / "trace.json").read_text())["traceEvents"]
+    assert sum(event.get("cat") == "launch" for event in events) == 1

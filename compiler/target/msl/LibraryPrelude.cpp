@@ -237,15 +237,13 @@ inline long library_brevll(long x) {
 }
 )"},
     {"library_byte_perm", R"(
-// Four of the eight bytes of x and y, chosen by the digits of s. Bit 3 of a digit repeats the byte's sign.
+// Four of the eight bytes of x and y, chosen by the lower three bits of each digit of s.
 inline int library_byte_perm(int x, int y, int s) {
   ulong bytes = ulong(uint(y)) << 32 | ulong(uint(x));
   uint result = 0u;
   for (int i = 0; i < 4; ++i) {
-    uint digit = uint(s) >> (4 * i) & 15u;
-    uint byte = uint(bytes >> (8u * (digit & 7u))) & 255u;
-    byte = digit < 8u ? byte : (byte & 128u) != 0u ? 255u : 0u;
-    result |= byte << (8 * i);
+    uint digit = uint(s) >> (4 * i) & 7u;
+    result |= (uint(bytes >> (8u * digit)) & 255u) << (8 * i);
   }
   return int(result);
 }

@@ -239,6 +239,10 @@ void runLater(Launch launch, Arrays &arrays, mx::Stream stream) {
       written[i]->overwrite_descriptor(countedAnew(outputs[i]));
 }
 
+/// Asked of a launch with options in a function that MLX traces: whether it may run without them.
+/// It lives as long as the process.
+nb::object *leaveOut = nullptr;
+
 void launchOn(nb::handle compiled, nb::tuple grid, nb::list arguments, nb::bytes words) {
   Arrays arrays;
   Launch launch = readLaunch(compiled, grid, arguments, words, arrays);
@@ -258,7 +262,10 @@ void launchOn(nb::handle compiled, nb::tuple grid, nb::list arguments, nb::bytes
 
   mx::Stream stream = mx::default_stream(mx::default_device());
   bool isHost = stream.device == mx::Device::cpu;
-  if (launch.kernel->hasOptions() || (!hasOutputs && !isTraced && isHost)) {
+  bool hasOptions = launch.kernel->hasOptions();
+  if (hasOptions && isTraced && leaveOut && nb::cast<bool>((*leaveOut)(compiled)))
+    hasOptions = false;
+  if (hasOptions || (!hasOutputs && !isTraced && isHost)) {
     if (isTraced)
       raiseAs("DeviceError",
               std::string(launch.kernel->name) +
@@ -270,7 +277,7 @@ void launchOn(nb::handle compiled, nb::tuple grid, nb::list arguments, nb::bytes
       for (mx::array *array : arrays.arrays)
         array->wait();
     }
-    runNow(launch, arrays, launch.kernel->hasOptions() ? compiled.ptr() : nullptr);
+    runNow(launch, arrays, hasOptions ? compiled.ptr() : nullptr);
     return;
   }
   if (!hasOutputs)
@@ -321,6 +328,9 @@ NB_MODULE(TRITON_METAL_MLX_MODULE, module) {
   module.attr("mlx_version") =
       std::to_string(MLX_VERSION_MAJOR) + "." + std::to_string(MLX_VERSION_MINOR);
   module.def("launch", &launchOn);
+  module.def(
+      "set_leave_out", [](nb::object function) { leaveOut = new nb::object(std::move(function)); },
+      "Sets what is asked of a launch with options in a function that MLX traces.");
   module.def("take_error", &takeError,
              "What went wrong in a launch that ran after its call, once.");
   module.def(

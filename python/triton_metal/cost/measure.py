@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,7 +12,7 @@ from .. import _native
 from ..array_copies import ArrayCopies
 from ..devices.selection import device
 from ..errors import LaunchValueError
-from ..launcher import LaunchLog, counted_apart, launch_options
+from ..launcher import LaunchLog, counted
 from ..profiling import profile
 from .chips import Chip
 from .chips import chip as find
@@ -21,9 +21,13 @@ from .model import Cost, Work, bound
 
 @dataclass
 class Counted:
-    """The work of the launches in a block, in their order; it is there when the block has ended."""
+    """The work of the launches in a block, in their order; it is there when the block has ended.
+
+    ``left_out`` launches were in functions that `mx.compile`, `mx.grad` or `mx.vmap` traced: there were no values to count with.
+    """
 
     works: list[Work] = field(default_factory=list)
+    left_out: int = 0
 
 
 class _Apart(threading.local):
@@ -42,8 +46,8 @@ def counting() -> Iterator[Counted]:
 
     A block inside of another one counts for both. What `cost_of`, `sampled` and a kernel's report launch counts for none of them.
     """
-    with _counting(launch_options(count=True)) as counted:
-        yield counted
+    with _counting(apart=False) as found:
+        yield found
 
 
 @contextmanager
@@ -51,33 +55,33 @@ def counting_apart() -> Iterator[Counted]:
     """The same for launches that are no launches of the program's: the blocks around this one have none of them."""
     begin = _native.profile_clock()
     try:
-        with _counting(counted_apart()) as counted:
-            yield counted
+        with _counting(apart=True) as found:
+            yield found
     finally:
         if _apart.times:
             _apart.times[-1].append((begin, _native.profile_clock()))
 
 
 @contextmanager
-def _counting(options: AbstractContextManager[LaunchLog]) -> Iterator[Counted]:
-    counted = Counted()
-    apart: list[tuple[int, int]] = []
-    _apart.times.append(apart)
+def _counting(apart: bool) -> Iterator[Counted]:
+    found = Counted()
+    times: list[tuple[int, int]] = []
+    _apart.times.append(times)
     p, log, ended = profile(), LaunchLog(), False
     try:
-        with p, options as log:
-            yield counted
+        with p, counted(apart) as log:
+            yield found
         ended = True
     finally:
         _apart.times.pop()
         if _apart.times:
-            _apart.times[-1] += apart
+            _apart.times[-1] += times
         # Also where the block has raised. A launch that fails is in neither list; one that is interrupted may be in one.
-        _add_works(counted, p, log, apart, strict=ended)
+        _add_works(found, p, log, times, strict=ended)
 
 
 def _add_works(
-    counted: Counted, p: profile, log: LaunchLog, apart: Sequence[tuple[int, int]], strict: bool
+    found: Counted, p: profile, log: LaunchLog, apart: Sequence[tuple[int, int]], strict: bool
 ) -> None:
     """Adds the work of this thread's launches to what a block counted."""
     thread = threading.get_ident()
@@ -88,7 +92,10 @@ def _add_works(
         and not any(first <= p.clock_of(launch) < last for first, last in apart)
     ]
     for launch, record in zip(launches, log.launches, strict=strict):
-        counted.works.append(
+        if not record.counters:
+            found.left_out += 1
+            continue
+        found.works.append(
             work_of(
                 record.kernel,
                 record.counters,
@@ -126,10 +133,10 @@ def cost_of(kernel: Any, chip: str | Chip, grid: Any, args: tuple, kwargs: dict[
     """The cost of ``kernel[grid](*args, **kwargs)``, which runs on copies of the arrays on the host device."""
     gpu = find(chip) if not isinstance(chip, Chip) else chip
     copies = ArrayCopies([*args, *kwargs.values()])
-    with device("host"), counting_apart() as counted:
+    with device("host"), counting_apart() as found:
         kernel[grid](*map(copies.of, args), **{n: copies.of(v) for n, v in kwargs.items()})
-    if not counted.works:
+    if not found.works:
         raise LaunchValueError(
             f"[cost] {kernel.name}: the grid has no programs, so there is no cost."
         )
-    return bound(gpu, counted.works[-1])
+    return bound(gpu, found.works[-1])

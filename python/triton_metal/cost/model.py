@@ -20,6 +20,8 @@ _PRODUCT = 512
 #: From 84 kernels that spill, as Mesa's compiler for G13 makes them (docs/cost.md).
 _SPILLING = 0.3
 _FLOATS = ("f32", "bf16")
+#: The first family of chips with tensor operations.
+TENSOR_FAMILY = 10
 
 
 @dataclass(frozen=True)
@@ -75,8 +77,9 @@ class Cost:
     work: Work = field(repr=False, compare=False)
 
     def __str__(self) -> str:
+        alone = " (no other unit has a published rate)" if self.chip.clock is None else ""
         lines = [
-            f"{self.kernel} on {self.chip.name} ({self.chip.cores} cores): at least {shown(self.seconds)}, bound by {self.binds}"
+            f"{self.kernel} on {self.chip.name} ({self.chip.cores} cores): at least {shown(self.seconds)}, bound by {self.binds}{alone}"
         ]
         width = max(len(part.unit) for part in self.parts)
         lines += [
@@ -284,12 +287,15 @@ def bound(chip: Chip, work: Work) -> Cost:
     flight = threads_in_flight(chip, work)
     load = load_of(chip, work.programs, work.threads, flight // work.threads)
     sums = sums_of(work)
+    seconds: tuple[float, ...] = (memory,)
     if chip.clock is None:
         missing.append(f"arithmetic and caches: no clock is published for {chip.name}")
     else:
         core_seconds = load.uneven / (chip.cores * chip.clock * 1e9)
         rate = matrix_rate(chip, work.half_products, work.tensor_operations)
-        if sums.multiplies and rate is None:
+        # Where the chip has tensor operations, a launch on it multiplies by these.
+        by_tensors = bool(sums.multiplies) and (rate is None or chip.family >= TENSOR_FAMILY)
+        if by_tensors:
             missing.append("matrix products: no rate of the tensor operations is published")
         why = {
             "cache": f"{sums.lines:,.0f} lines of 128 bytes",
@@ -300,15 +306,15 @@ def bound(chip: Chip, work: Work) -> Cost:
         }
         cycles = unit_cycles(chip, sums, load.slow, rate)
         for unit, count in zip(why, cycles, strict=True):
-            if count:
+            if count and not (unit == "matrices" and by_tensors):
                 parts.append(Part(unit, count * core_seconds, why[unit]))
+        seconds = (memory, *(count * core_seconds for count in cycles))
     if chip.family > 8:
         missing.append(
-            "what a core does in a cycle is that of Apple8, the newest that is published"
+            "what newer cores do more in a cycle: the rates are those of Apple8, the newest that are published"
         )
     parts.sort(key=lambda part: -part.seconds)
     binding = parts[0]
-    seconds = tuple(part.seconds for part in parts)
     spilled = with_spills(chip, sums, work.registers, work.threads)
     if chip.clock is not None and spilled != sums:
         cycles = unit_cycles(chip, spilled, load.slow, rate)

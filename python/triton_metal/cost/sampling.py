@@ -79,7 +79,7 @@ def part_of(grid: Sequence[int], most: int) -> tuple[int, int, int]:
 
 
 def scaled(work: Work, programs: int) -> Work:
-    """The work of a launch of so many programs, of which ``work`` is a part."""
+    """The work of a launch of so many programs, of which ``work`` is a part. Lines of memory that programs share count for each part."""
     share = programs / work.programs
     counters = {
         name: value if name in _OF_ONE else round(value * share)

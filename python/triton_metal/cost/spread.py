@@ -12,6 +12,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from ..array_copies import ArrayCopies
 from ..launcher import CompiledKernel
 from ..metal_text import PROGRAM_ID, MetalText, Parameter
 from .model import Work
@@ -69,6 +70,10 @@ def launcher_of(compiled: Any, named: Mapping[str, Any], grid: Grid, count: int)
         setattr(turned, name, None)
     turned._is_loaded = False
     values = [named[name] for name in compiled.signature]
+    if any(type(value).__module__.partition(".")[0] == "mlx" for value in values):
+        # A compiled kernel takes no arrays of MLX.
+        copies = ArrayCopies(values)
+        values = list(map(copies.of, values))
     return lambda sizes: turned[sizes](*values)
 
 

@@ -82,8 +82,11 @@ def native() -> Any:
                 # Metal's buffers are aligned, and few arrays begin elsewhere; MLX's for CPUs are not.
                 import mlx.core as mx
 
+                from ..launcher import leaves_out
+
                 has_gpu = mx.metal.is_available()
                 # Only Apple's compiler refuses what the host device takes.
+                _module.set_leave_out(leaves_out)
                 _native.set_route("mlx", launch if has_gpu else _module.launch)
                 _native.align_mlx_arrays(has_gpu)
                 atexit.register(_tell_last_error)

@@ -12,6 +12,8 @@ from ..arguments import is_descriptor
 from ..devices.base import Device
 from ..errors import (
     CompilationError,
+    DeviceAssertionError,
+    DeviceError,
     DeviceRefusal,
     LaunchTypeError,
     LaunchValueError,
@@ -102,8 +104,15 @@ class Measurement:
                 timing = quantiles_of(times, QUANTILES)
             else:
                 self._device.wait_for(list(named.values()))
-                hooked(count)
-                timing = [more["estimate"]] * 3
+                try:
+                    hooked(count)
+                except DeviceAssertionError:
+                    raise
+                except DeviceError as error:  # it failed a check of the host device
+                    refusal = error
+                    self.errors.append(error)
+                else:
+                    timing = [more["estimate"]] * 3
         except REFUSALS as error:
             refusal = error
             self.errors.append(error)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...constexpr import unwrap
-from ...libdevice import Form, functions
+from ...libdevice import TESTS, Form, functions
 from .. import types
 from ..building import broadcast_all, builder, builtin, read_tensor
 
@@ -31,9 +31,10 @@ def _function(name: str, forms: tuple[Form, ...]) -> Any:
         else:
             known = ", ".join(f"({', '.join(form.arguments)})" for form in forms)
             raise TypeError(f"{name} takes {known}, not ({', '.join(given)}): convert with .to()")
-        return builder().extern_elementwise(
+        result = builder().extern_elementwise(
             form.symbol, broadcast_all(values), _DTYPES[form.result]
         )
+        return result.to(types.int1) if name in TESTS else result
 
     function.__name__ = function.__qualname__ = name
     function.__module__ = __name__
