@@ -1,7 +1,9 @@
 #include "host_device/msl/LoopExits.h"
+#include "host_device/msl/Stdlib.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/Analysis/LoopInfo.h"
+#include "llvm/IR/DebugInfoMetadata.h"
 #include "llvm/IR/Dominators.h"
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/InstIterator.h"
@@ -47,13 +49,20 @@ DenseSet<const Function *> findExchanges(Module &module) {
   return found;
 }
 
+/// Whether the standard library has the function. Its conditions are the same for all threads that
+/// exchange values.
+bool isOfStdlib(const Function &function) {
+  const DISubprogram *program = function.getSubprogram();
+  return program && isStdlibFile(filePathOf(*program));
+}
+
 /// The functions in which some threads may exchange values and others not.
 class DividingFunctions {
 public:
   explicit DividingFunctions(const DenseSet<const Function *> &exchanges) : exchanges(exchanges) {}
 
   bool contains(Function &function) {
-    if (function.isDeclaration() || !exchanges.contains(&function))
+    if (function.isDeclaration() || !exchanges.contains(&function) || isOfStdlib(function))
       return false;
     auto [found, isNew] = known.try_emplace(&function, true); // true for recursion, too
     if (!isNew)
@@ -313,7 +322,7 @@ void keepExitsInLoops(Module &module) {
   for (Function &function : module)
     dividing.contains(function); // before their control flow changes
   for (Function &function : module)
-    if (!function.isDeclaration() && exchanges.contains(&function))
+    if (!function.isDeclaration() && exchanges.contains(&function) && !isOfStdlib(function))
       FunctionExits(function, exchanges, dividing).run();
   dropLoopExits(module);
 }

@@ -482,3 +482,19 @@ def test_launches_in_functions_that_mlx_traces_are_left_out() -> None:
         pytest.raises(DeviceError, match="launch_options"),
     ):
         mx.compile(lambda u: double(u) + 1)(x)
+
+
+def test_arrays_of_mlx_are_counted_as_aligned_as_on_a_gpu() -> None:
+    mx = pytest.importorskip("mlx.core")
+    import triton_metal.mlx as tm
+
+    x = mx.ones(1024)
+    mx.eval(x)
+    y = x[1:]  # begins 4 bytes after a multiple of 16 on a GPU, too
+    mx.eval(y)
+    with cost.counting() as counted:
+        tm.call(add_kernel, x, x, n=1024, BLOCK=1024, grid=(1,), outputs={"out": x})
+        tm.call(add_kernel, y, y, n=1023, BLOCK=1024, grid=(1,), outputs={"out": y})
+    whole, part = (work.counters["device_accesses_16"] for work in counted.works)
+    assert whole == 3 * 256
+    assert part < whole
