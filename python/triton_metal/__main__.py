@@ -10,7 +10,7 @@
     python -m triton_metal tune-ops [--family NAME]
     python -m triton_metal tutorial [--step N]
 
-A file that is named as a command is, such as ``doctor``, runs as ``./doctor``.
+A file with the name of a command, such as ``doctor``, runs as ``./doctor``.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import sys
 from collections.abc import Sequence
 
 from . import __version__
-from .as_triton import program, shim
+from .as_triton import program, shim, streams
 
 _COMMANDS = ("cost", "doctor", "report", "shim", "tune-ops", "tutorial")
 
@@ -34,6 +34,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     ):
         program.run(arguments)
         return 0
+    command = f" {arguments[0]}" if arguments and arguments[0] in _COMMANDS else ""
+    name = f"python -m triton_metal{command}"
+    return streams.guarded(name, lambda: _run_command(arguments))
+
+
+def _run_command(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(
         prog="python -m triton_metal",
         description=__doc__,

@@ -280,6 +280,36 @@ def test_bad_command_lines(tmp_path, capsys):
     assert caught.value.code == 0
 
 
+@pytest.mark.skipif(sys.platform == "darwin", reason="a Mac runs every example")
+def test_examples_by_name_need_the_examples(capsys):
+    assert main(["doctor", "--only", "add"]) == 2
+    assert capsys.readouterr().err == "doctor: --only belongs to --full, --report or --quirks\n"
+
+
+def test_a_name_of_no_example(tmp_path, capsys):
+    for options in (["--full"], ["--report", str(tmp_path / "report.md")]):
+        assert main(["doctor", *options, "--only", "nosuch"]) == 2
+        said = capsys.readouterr().err
+        assert said.startswith(
+            "doctor: --only nosuch names no example; the examples are add_kernel, "
+        )
+        assert "digits" in said
+        assert "ops.softmax" in said
+    assert list(tmp_path.iterdir()) == []
+    assert main(["doctor", "--full", "--quick", "--only", "add"]) == 2
+    assert "--quick runs none" in capsys.readouterr().err
+
+
+def test_the_cache_counts_its_kernels(monkeypatch, tmp_path):
+    monkeypatch.setenv("TRITON_METAL_CACHE_DIR", str(tmp_path))
+    for count in (0, 1, 2):
+        for number in range(count):
+            (tmp_path / f"{number}.json").write_text("")
+        assert report.check_cache()["detail"].endswith(
+            f": {count} kernel" if count == 1 else f": {count} kernels"
+        )
+
+
 def test_a_cache_that_cannot_be_written(monkeypatch, tmp_path):
     blocked = tmp_path / "file"
     blocked.write_text("")

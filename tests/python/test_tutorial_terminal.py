@@ -149,6 +149,14 @@ def test_a_line_that_cannot_be_read_does_not_end_the_tutorial(
     assert "still here" in found
 
 
+def test_after_own_code_the_hint_says_what_works(state: Path) -> None:
+    said = talk(state, "print('mine')\n\nshow\n\nquit\n")
+    hint = "`show` shows the page's code again; Enter then runs it. `next` goes on."
+    assert hint in " ".join(said.split())
+    assert said.count("def add_kernel") == 2
+    assert said.index("mine") < said.index("`show` shows") < said.index("Right.")
+
+
 def test_a_step_that_does_not_exist(state: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "triton_metal", "tutorial", "--step", "77"],

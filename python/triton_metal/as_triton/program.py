@@ -18,18 +18,48 @@ from types import CodeType, ModuleType, TracebackType
 from typing import Any
 
 from . import SITE, install
+from .streams import unguarded
 
 _USAGE = "python -m triton_metal"
 # What ran as __main__ before the program stays alive: its functions are still running.
 _before: list[ModuleType] = []
 
 
-def run(arguments: Sequence[str]) -> None:
+class NoProgram(SystemExit):
+    """There is no such program, or it cannot be started. The reason has been told, or is the code as with SystemExit."""
+
+
+def run_for_command(arguments: Sequence[str], output_to_errors: bool = False) -> int:
+    """Runs a program as `run` does, for a command that goes on after it; returns the program's exit status.
+
+    The program has the streams that the process was started with, and with ``output_to_errors`` prints to the error stream.
+    Raises NoProgram, and what the program raises.
+    """
+    try:
+        with unguarded(output_to_errors):
+            run(arguments, names_commands=False)
+    except NoProgram:
+        raise
+    except SystemExit as end:
+        return exit_status(end)
+    return 0
+
+
+def exit_status(end: SystemExit) -> int:
+    """The status that Python ends with, after it has printed what a program has ended with instead of a number."""
+    if end.code is None or isinstance(end.code, int):
+        return end.code or 0
+    print(end.code, file=sys.stderr)
+    return 1
+
+
+def run(arguments: Sequence[str], names_commands: bool = True) -> None:
     """Runs ``PROGRAM [args]``, ``-m MODULE [args]``, ``-c TEXT [args]`` or ``- [args]`` (the standard input).
 
     Returns when the program has ended by itself. What it raises passes through, SystemExit as well; Python then
-    reports an exception without the frames of this module. Raises SystemExit with status 2 where Python would find
-    no program, and with status 1 where another Triton has been imported already.
+    reports an exception with the program's frames alone. Raises NoProgram with status 2 where Python would find
+    no program, and with status 1 where another Triton has been imported already. ``names_commands`` says whether the name
+    of an absent program may be a misspelt command.
     """
     kind, rest = arguments[0], list(arguments[1:])
     if kind in ("-m", "-c") and not rest:
@@ -41,23 +71,23 @@ def run(arguments: Sequence[str]) -> None:
     if kind == "-m":
         # Python resolves the module before sys.argv[0] becomes its file.
         _start([kind, *rest[1:]], os.getcwd())
-        _call(lambda: runpy._run_module_as_main(rest[0]))  # type: ignore[attr-defined]
+        _call(lambda: _run_module(rest[0]))
     elif kind == "-c":
         main = _start([kind, *rest[1:]], "")
         _execute(main, lambda: compile(rest[0], "<string>", "exec", dont_inherit=True))
     elif kind == "-":
         main = _start([kind, *rest], "")
-        text = sys.stdin.read()
+        text = sys.stdin.read() if sys.stdin is not None else ""
         _execute(main, lambda: compile(text, "<stdin>", "exec", dont_inherit=True))
     else:
-        _run_path(kind, rest)
+        _run_path(kind, rest, names_commands)
 
 
-def _run_path(path: str, rest: list[str]) -> None:
+def _run_path(path: str, rest: list[str], names_commands: bool) -> None:
     if os.path.isdir(path) or zipfile.is_zipfile(path):
         # Its __main__.py is the program.
         _start([path, *rest], path)
-        _call(lambda: runpy._run_module_as_main("__main__", False))  # type: ignore[attr-defined]
+        _call(lambda: _run_module("__main__", False))
         return
     full = os.path.abspath(path)
     try:
@@ -66,7 +96,7 @@ def _run_path(path: str, rest: list[str]) -> None:
     except OSError as error:
         commands = (
             ""
-            if os.path.dirname(path)
+            if os.path.dirname(path) or not names_commands
             else "; the commands are cost, doctor, report, shim, tune-ops and tutorial"
         )
         _fail(2, f"can't open file {full!r}: [Errno {error.errno}] {error.strerror}{commands}")
@@ -83,7 +113,7 @@ def _run_path(path: str, rest: list[str]) -> None:
 
 def _fail(status: int, message: str) -> Any:
     print(f"{_USAGE}: {message}", file=sys.stderr)
-    raise SystemExit(status)
+    raise NoProgram(status)
 
 
 def _is_safe_path() -> bool:
@@ -111,6 +141,18 @@ def _execute(main: ModuleType, code: Callable[[], CodeType | None]) -> None:
     _call(lambda: exec(code() or "", vars(main)))
 
 
+def _run_module(*arguments: Any) -> None:
+    try:
+        runpy._run_module_as_main(*arguments)  # type: ignore[attr-defined]
+    except SystemExit as end:
+        traceback = end.__traceback__
+        while traceback is not None and traceback.tb_next is not None:
+            traceback = traceback.tb_next
+        if traceback is not None and traceback.tb_frame.f_globals.get("__name__") == "runpy":
+            raise NoProgram(end.code) from None  # runpy itself ends so where it finds no module
+        raise
+
+
 def _call(program: Callable[[], object]) -> None:
     try:
         program()
@@ -128,20 +170,29 @@ def _hide_own_frames() -> None:
     def hook(
         kind: type[BaseException], error: BaseException, traceback: TracebackType | None
     ) -> None:
-        while traceback is not None and _is_own(traceback):
-            traceback = traceback.tb_next
+        traceback = _of_program(traceback)
         shown(kind, error.with_traceback(traceback), traceback)
 
     sys.excepthook = hook
+
+
+def _of_program(traceback: TracebackType | None) -> TracebackType | None:
+    """The frames of the program: without the command's that runs it, this module's, and those of Python's own `runpy`.
+
+    An error that has not come through this module keeps all.
+    """
+    inner = traceback
+    while inner is not None and inner.tb_frame.f_code.co_filename != __file__:
+        inner = inner.tb_next
+    if inner is None:
+        return traceback
+    while inner is not None and _is_own(inner):
+        inner = inner.tb_next
+    return inner
 
 
 def _is_own(traceback: TracebackType) -> bool:
     """Whether a frame belongs to this way of starting a program, or to Python's own `runpy`."""
     name = traceback.tb_frame.f_globals.get("__name__")
     code = traceback.tb_frame.f_code.co_filename
-    own = os.path.dirname(os.path.dirname(__file__))
-    return (
-        name == "runpy"
-        or code in (__file__, os.path.join(own, "__main__.py"))
-        or "<frozen runpy>" in code
-    )
+    return name == "runpy" or code == __file__ or "<frozen runpy>" in code

@@ -188,7 +188,7 @@ def ranking_chip(name: str) -> Chip:
     """The chip with this name, for comparing configurations with each other.
 
     A bound leaves out arithmetic and caches where no clock is published; a comparison would be blind to them. There the clock of the
-    nearest chip before stands in, as ``sources["clock"]`` says. Raises what `chip` raises.
+    nearest chip with a published one stands in, as ``sources["clock"]`` says. Raises what `chip` raises.
 
     >>> ranking_chip("M4 Max").clock, ranking_chip("M4 Max").sources["clock"]
     (1.578, 'none is published: that of M4 Pro')

@@ -11,7 +11,6 @@ time of each. No Apple GPU is asked. Launches of one kernel with equal bounds ar
 from __future__ import annotations
 
 import argparse
-import contextlib
 import json
 import sys
 from collections.abc import Sequence
@@ -63,21 +62,30 @@ def main(options: argparse.Namespace) -> int:
         print(f"python -m triton_metal cost: {error}", file=sys.stderr)
         return 2
     counted = Counted()
-    status = 0
-    # Only the figures are on the output of --json.
-    apart = contextlib.redirect_stdout(sys.stderr) if options.json else contextlib.nullcontext()
     try:
-        with device("host"), counting() as counted, apart:
-            try:
-                program.run(options.program)
-            except SystemExit as end:
-                status = end.code if isinstance(end.code, int) else int(end.code is not None)
-                if isinstance(end.code, str):
-                    print(end.code, file=sys.stderr)
-    finally:
-        costs = [[bound(each, work) for each in chips] for work in counted.works]
-        print(_json(costs) if options.json else report(costs))
+        with device("host"), counting() as counted:
+            # Only the figures are on the output of --json.
+            status = program.run_for_command(options.program, output_to_errors=options.json)
+    except program.NoProgram as end:
+        return program.exit_status(end)
+    except BaseException:
+        # What was launched before has its cost.
+        _print(counted, chips, options.json)
+        raise
+    _print(counted, chips, options.json)
     return status
+
+
+def _print(counted: Counted, chips: Sequence[Chip], as_json: bool) -> None:
+    costs = [[bound(each, work) for each in chips] for work in counted.works]
+    print(_json(costs) if as_json else report(costs))
+    if count := counted.left_out:
+        # On the output of --json are the figures alone.
+        what = f"{count} launch was" if count == 1 else f"{count} launches were"
+        print(
+            f"{what} left out: mx.compile, mx.grad or mx.vmap traced the function, and there were no values to count with",
+            file=sys.stderr if as_json else sys.stdout,
+        )
 
 
 def report(costs: Sequence[Sequence[Cost]]) -> str:
@@ -103,7 +111,7 @@ def report(costs: Sequence[Sequence[Cost]]) -> str:
 def listing() -> str:
     """The chips with their figures, and where these come from."""
     lines = []
-    sources: dict[str, str] = {}
+    sources: dict[tuple[str, str], list[str]] = {}
     for forms in CHIPS.values():
         last = forms[-1]
         cores = " or ".join(str(form.cores) for form in forms)
@@ -114,8 +122,36 @@ def listing() -> str:
             f"{last.name:9} Apple{last.family}, {cores} cores, {clock}, {gbs} GB/s, {cache}"
         )
         for what, source in last.sources.items():
-            sources.setdefault(f"{what}: {source}", last.name)
-    return "\n".join([*lines, "", "Sources:", *(f"  {text}" for text in sources)])
+            sources.setdefault((what, source), []).append(last.name)
+    lines += ["", "Sources:"]
+    order = [what for what, _ in sources]
+    for (what, source), names in sorted(sources.items(), key=lambda each: order.index(each[0][0])):
+        lines.append(f"  {_FIGURES.get(what, what)} of {_together(names)}: {source}")
+    return "\n".join(lines)
+
+
+#: What the figures are called that have more than one word.
+_FIGURES = {"units": "operations in a cycle", "last_level": "last-level cache"}
+
+
+def _together(names: Sequence[str]) -> str:
+    """Names of chips in the order of the list, with "to" between those that stand next to each other there.
+
+    >>> _together(["M1", "M1 Pro", "M1 Max", "M3"])
+    'M1 to M1 Max, M3'
+    >>> _together(list(CHIPS))
+    'all chips'
+    """
+    every = list(CHIPS)
+    if list(names) == every:
+        return "all chips"
+    runs: list[list[str]] = []
+    for name in names:
+        if runs and every.index(name) == every.index(runs[-1][-1]) + 1:
+            runs[-1].append(name)
+        else:
+            runs.append([name])
+    return ", ".join(f"{run[0]} to {run[-1]}" if len(run) > 2 else ", ".join(run) for run in runs)
 
 
 def _described(form: Chip) -> dict[str, object]:

@@ -202,15 +202,15 @@ def _count(work: Work, *names: str) -> float:
     return float(sum(work.counters.get(name, 0) for name in names))
 
 
+def _asked_once(work: Work, use: str) -> float:
+    asked = _count(work, f"device_distinct_bytes_{use}")
+    lines = work.counters.get(f"device_memory_lines_{use}")
+    return asked if lines is None else min(asked, lines * 128.0)
+
+
 def memory_bytes(work: Work) -> tuple[float, float]:
     """The least bytes that the launch must bring from memory and take there: no line twice, and no byte unasked."""
-    read, written = (
-        min(
-            _count(work, f"device_distinct_bytes_{use}"),
-            _count(work, f"device_memory_lines_{use}") * 128,
-        )
-        for use in ("read", "written")
-    )
+    read, written = (_asked_once(work, use) for use in ("read", "written"))
     if work.read_bytes is not None:
         read = min(read, work.read_bytes)
     if work.written_bytes is not None:
@@ -384,9 +384,17 @@ def _advice(chip: Chip, work: Work, binds: str, load: Load, flight: int) -> list
         texts.append(
             "move fewer bytes: smaller types, or this kernel joined with the one before or after it"
         )
-    if binds == "cache" and used < 0.7:
+    touched = _count(work, "device_memory_lines_read", "device_memory_lines_written") or lines
+    if binds == "cache" and used < 0.7 and asked < touched * 128:
         texts.append(
-            f"{used:.0%} of each line is used: have neighbouring lanes access neighbours, or make row lengths multiples of 16 bytes"
+            f"{used:.0%} of each line is used, and the rest never: have neighbouring lanes access neighbours, or lay the array out so that they do"
+        )
+    elif binds == "cache" and used < 0.7:
+        wider = "larger tiles, whose rows fill lines and are read less often"
+        if not _count(work, "simdgroup_matrix_multiplies"):
+            wider += ", or neighbouring lanes that access neighbours"
+        texts.append(
+            f"an access uses {used:.0%} of its lines, and lines are touched {lines / touched:.1f} times: {wider}"
         )
     elif binds == "cache":
         texts.append("read each element less often: larger blocks, or tiles in threadgroup memory")

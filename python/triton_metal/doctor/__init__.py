@@ -35,7 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--only",
         default="",
         metavar="NAME",
-        help="only examples whose kernel's name has this in it; with --quirks, one row of the known defects",
+        help="with --full or --report: only examples whose name has this in it; with --quirks: one row of the known defects",
     )
     parser.add_argument(
         "--quirks",
@@ -67,8 +67,12 @@ def main(options: argparse.Namespace) -> int:
     if options.quirks and options.report is None:
         return quirks_main(options)
     full = options.full or options.report is not None or sys.platform == "darwin"
+    full = full and not options.quick
     only = "" if options.quirks else options.only
-    report = gather(full and not options.quick, only, None if options.json else _tell())
+    if only and (problem := _problem_of(options, full)):
+        print(f"doctor: {problem}", file=sys.stderr)
+        return 2
+    report = gather(full, only, None if options.json else _tell())
     if options.report is not None:
         # A report of some examples is not about the machine.
         if options.quirks or not options.only:
@@ -92,6 +96,22 @@ def main(options: argparse.Namespace) -> int:
         if options.report is not None:
             print(f"The report is in {options.report}.")
     return 0 if report["ok"] else 1
+
+
+def _problem_of(options: argparse.Namespace, full: bool) -> str | None:
+    """What is wrong with the name of examples."""
+    from .report import example_names
+
+    if not full:
+        return (
+            "--only chooses examples, and --quick runs none"
+            if options.quick
+            else "--only belongs to --full, --report or --quirks"
+        )
+    names = example_names()
+    if not names or any(options.only in name for name in names):
+        return None
+    return f"--only {options.only} names no example; the examples are {', '.join(names)}"
 
 
 def survey_quirks(options: argparse.Namespace) -> dict[str, Any]:
@@ -142,7 +162,7 @@ def _tell() -> Any:
 
 
 def worker() -> None:
-    """The command of a worker process: ``probe DEVICE`` or ``self-test DEVICE ONLY``."""
+    """The command of a worker process: ``probe DEVICE``, ``self-test DEVICE ONLY`` or ``examples``."""
     from . import run
 
     # Records have the standard output to themselves, whatever libraries print.
@@ -152,12 +172,14 @@ def worker() -> None:
     def write(record: dict[str, Any]) -> None:
         print(json.dumps(record), file=records, flush=True)
 
-    command, device, *rest = sys.argv[1:]
+    command, *rest = sys.argv[1:]
     try:
         if command == "probe":
-            run.probe(device, write)
+            run.probe(rest[0], write)
+        elif command == "examples":
+            run.example_names(write)
         else:
-            run.self_test(device, rest[0] if rest else "", write)
+            run.self_test(rest[0], rest[1] if rest[1:] else "", write)
     except (TritonError, ImportError) as error:
         write({"kind": "process", "name": command, "ok": False, "error": str(error)})
     write({"kind": "end"})

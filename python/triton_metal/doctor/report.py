@@ -96,7 +96,10 @@ def check_cache() -> dict[str, Any]:
         with tempfile.NamedTemporaryFile(dir=folder):
             pass
         kernels = sum(1 for _ in folder.glob("*.json"))
-        return record | {"ok": True, "detail": f"{shown_path(folder)}: {kernels} kernels"}
+        return record | {
+            "ok": True,
+            "detail": f"{shown_path(folder)}: {kernels} kernel{'s' * (kernels != 1)}",
+        }
     except OSError as error:
         return record | {
             "ok": False,
@@ -151,6 +154,13 @@ def examine(name: str, full: bool, only: str, told: Told | None) -> dict[str, An
         in_a_process(["self-test", name, only], SELF_TEST_SECONDS, take)
     result["ok"] = bool(result["records"]) and all(r.get("ok") for r in result["records"])
     return result
+
+
+def example_names() -> list[str]:
+    """The names of the examples; none where they cannot be had, which their runs tell."""
+    records: list[dict[str, Any]] = []
+    in_a_process(["examples"], PROBE_SECONDS, records.append)
+    return [record["name"] for record in records if record["kind"] == "example"]
 
 
 def in_a_process(

@@ -181,6 +181,17 @@ def examples_folder() -> Path | None:
     return None
 
 
+def example_names(progress: Progress) -> None:
+    """Tells the name of each example once; of none where the examples are not installed."""
+    folder = examples_folder()
+    if folder is None:
+        return
+    sys.path.insert(0, str(folder))
+    cases = importlib.import_module("demo").cases()
+    for name in sorted({case.name for case in cases} | {"digits"}):
+        progress({"kind": "example", "name": name, "ok": True})
+
+
 def self_test(name: str, only: str, progress: Progress) -> None:
     """Runs every example on its inputs, with timings, and compares it with NumPy in float64."""
     import numpy as np

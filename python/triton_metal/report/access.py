@@ -49,25 +49,45 @@ class Access:
     times: int = 0
 
     @cached_property
+    def touches(self) -> list[tuple[int, int]]:
+        """What `touched` says of each execution that was kept."""
+        return [touched(e.offsets, self.bytes) for e in self.executions]
+
+    @cached_property
     def touched(self) -> int:
         """The 128-byte lines of all executions that were kept."""
-        return sum(touched(e.offsets, self.bytes)[0] for e in self.executions)
+        return sum(lines for lines, _ in self.touches)
 
     @cached_property
     def needed(self) -> int:
         """The bytes of these lines that some lane asks for."""
-        return sum(touched(e.offsets, self.bytes)[1] for e in self.executions)
+        return sum(needed for _, needed in self.touches)
 
     @property
     def use(self) -> float:
         """The part of the lines (0 to 1) that some lane asks for."""
         return self.needed / (LINE * self.touched) if self.touched else 1.0
 
-    @property
+    @cached_property
     def pattern(self) -> str:
         """What the lanes of most executions have in common, in words."""
         texts = [pattern_of(e.offsets, self.bytes) for e in self.executions]
         return max(texts, key=texts.count) if texts else ""
+
+    @cached_property
+    def fullest(self) -> Execution:
+        """The first of the executions with the most active lanes."""
+        return max(self.executions, key=lambda e: sum(o is not None for o in e.offsets))
+
+    @property
+    def moved(self) -> float:
+        """About the 128-byte lines that all executions of the traced programs touch."""
+        return self.touched / len(self.executions) * self.times
+
+    @property
+    def is_of_matrices(self) -> bool:
+        """Whether each lane accesses its elements of an 8x8 matrix, as matrix instructions hold them."""
+        return is_of_matrices(self.fullest.offsets)
 
 
 def accesses_of(recorded: Recorded, sources: Sources) -> list[Access]:
@@ -147,6 +167,24 @@ def touched(offsets: Offsets, bytes: int) -> tuple[int, int]:
         needed += max(0, offset + bytes - begin)
         end = offset + bytes
     return len(lines), needed
+
+
+def is_of_matrices(offsets: Offsets) -> bool:
+    """Whether the lanes lie as the elements of an 8x8 matrix do, whatever the bytes from row to row and from column to column.
+
+    >>> is_of_matrices(tuple(range(0, 256, 8)))
+    False
+    """
+    if len(offsets) != 32 or None in offsets[:3]:
+        return False
+    first, second, third = (offset or 0 for offset in offsets[:3])
+    columns, row = second - first, third - first
+    return all(
+        offset is None
+        or offset - first
+        == row * ((lane >> 1 & 3) + (lane >> 4) * 4) + columns * ((lane & 1) + (lane >> 3 & 1) * 2)
+        for lane, offset in enumerate(offsets)
+    ) and bool(columns and row)
 
 
 @lru_cache(maxsize=4096)

@@ -4,12 +4,14 @@
     python -m triton_metal report --chip M1 --chip "M3 Max 30 cores" -o FOLDER -m MODULE [args]
 
 The program runs on the host device. The first launch of each compiled kernel becomes a page of the folder, which is created
-if it is missing. ``-o`` and ``--chip`` may stand after the program's name, too; what follows ``--`` is the program's.
+if it is missing and there is a page. ``-o`` and ``--chip`` may stand after the program's name, too; what follows ``--`` is
+the program's.
 """
 
 from __future__ import annotations
 
 import argparse
+import errno
 import os
 import re
 import sys
@@ -52,39 +54,45 @@ def main(options: argparse.Namespace) -> int:
         if not folder:
             raise LaunchValueError("a folder for the pages is needed: -o FOLDER")
         chips = chips_of([*(options.chip or []), *(after.chip or [])] or ["M1"])
-        _make_folder(Path(folder))
+        _check_folder(Path(folder))
+        place = Path(folder).absolute()  # the program may change the current folder
     except LaunchValueError as error:
-        print(f"python -m triton_metal report: {error}", file=sys.stderr)
-        return 2
-    status = 0
+        return _fail(error)
     with device("host"), recording() as found:
         try:
-            program.run(given)
-        except SystemExit as end:
-            status = end.code if isinstance(end.code, int) else int(end.code is not None)
-            if isinstance(end.code, str):
-                print(end.code, file=sys.stderr)
+            status = program.run_for_command(given)
+        except program.NoProgram as end:
+            return program.exit_status(end)
         except BaseException:
             # What was launched before is worth its pages.
-            _write_pages(found, Path(folder), chips)
+            _write_pages(found, place, folder, chips)
             raise
     if not found.recorded:
-        print("python -m triton_metal report: the program launched no kernel", file=sys.stderr)
-        return status or 1
-    return status if _write_pages(found, Path(folder), chips) else 2
+        return _fail("the program launched no kernel", status or 1)
+    return status if _write_pages(found, place, folder, chips) else 2
 
 
-def _write_pages(found: Recording, folder: Path, chips: Sequence[Chip]) -> bool:
-    """Writes the pages of all kernels, and names each one. Returns whether all could be written."""
+def _fail(message: object, status: int = 2) -> int:
+    print(f"python -m triton_metal report: {message}", file=sys.stderr)
+    return status
+
+
+def _write_pages(found: Recording, folder: Path, shown: str, chips: Sequence[Chip]) -> bool:
+    """Writes the pages of all kernels, and names each one below ``shown``. Returns whether all could be written."""
+    try:
+        if found.recorded:
+            _make_folder(folder)
+    except LaunchValueError as error:
+        _fail(error)
+        return False
     names = _names(found.recorded)
     for name, recorded, times in zip(names, found.recorded, found.launches, strict=True):
-        path = folder / name
         try:
-            write(path, page_of(recorded, chips))
+            write(folder / name, page_of(recorded, chips))
         except LaunchValueError as error:
-            print(f"python -m triton_metal report: {error}", file=sys.stderr)
+            _fail(error)
             return False
-        print(f"{path}: {recorded.kernel.name}, {times} launch{'es' * (times != 1)}")
+        print(f"{Path(shown) / name}: {recorded.kernel.name}, {times} launch{'es' * (times != 1)}")
     return True
 
 
@@ -102,15 +110,29 @@ def _split(words: Sequence[str]) -> tuple[list[str], argparse.Namespace]:
     return [*words[:start], *rest, *words[end + 1 :]], after
 
 
+def _check_folder(folder: Path) -> None:
+    """Raises LaunchValueError if a folder cannot be created or written to, before a program runs for long."""
+    try:
+        there = next(each for each in (folder, *folder.absolute().parents) if each.exists())
+        problem = None if there.is_dir() else errno.EEXIST if there == folder else errno.ENOTDIR
+    except (OSError, ValueError) as error:
+        raise _cannot_create(folder, error) from error
+    if problem is not None:
+        raise _cannot_create(folder, OSError(problem, os.strerror(problem)))
+    if not os.access(there, os.W_OK | os.X_OK):
+        raise LaunchValueError(f"the folder '{there}' cannot be written to")
+
+
 def _make_folder(folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise LaunchValueError(
-            f"the folder '{folder}' cannot be created: {error.strerror}"
-        ) from error
-    if not os.access(folder, os.W_OK | os.X_OK):
-        raise LaunchValueError(f"the folder '{folder}' cannot be written to")
+        raise _cannot_create(folder, error) from error
+
+
+def _cannot_create(folder: Path, error: OSError | ValueError) -> LaunchValueError:
+    reason = error.strerror if isinstance(error, OSError) else error
+    return LaunchValueError(f"the folder '{folder}' cannot be created: {reason}")
 
 
 def _names(every: Sequence[Recorded]) -> list[str]:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ..cost.model import Cost
-from .access import LINE, Access, touched
+from .access import LINE, Access
 
 #: Accesses that use less of their lines than this are warned of.
 LITTLE = 0.5
@@ -22,15 +22,16 @@ class Finding:
 
 
 def findings_of(accesses: Sequence[Access], costs: Sequence[Cost]) -> list[Finding]:
-    """The warnings of a launch: those of accesses first, then the advice of the chips' models."""
+    """The warnings of a launch: those of accesses first, the most lines first, then the advice of the chips' models."""
+    multiplies = any(cost.work.counters.get("simdgroup_matrix_multiplies") for cost in costs)
     found = [
         Finding(
             f"{access.kind} of {access.array or 'memory'}: {access.use:.0%} of each 128-byte line is used "
             f"({access.pattern})",
-            _todo(access),
+            _MATRICES if multiplies and access.is_of_matrices else _todo(access),
             access.python,
         )
-        for access in accesses
+        for access in sorted(accesses, key=lambda access: -access.moved)
         if uses_little(access)
     ]
     advice: dict[str, list[str]] = {}
@@ -44,9 +45,17 @@ def findings_of(accesses: Sequence[Access], costs: Sequence[Cost]) -> list[Findi
     return list(dict.fromkeys(found))
 
 
+_MATRICES = (
+    "The tile is a matrix product's result, or is computed with one. Matrix instructions spread pieces of 8 by 8 numbers over a "
+    "SIMD-group, so that an access touches rows of 8 numbers: the tile's shape, its type, num_warps and a descriptor do not change "
+    "that. If a row of the tile has 128 bytes or more, the accesses that follow touch the rest of the lines, and the cache may "
+    "make up for it. More products for each such access, as by a longer loop over K, make it a smaller part of the time."
+)
+
+
 def uses_little(access: Access) -> bool:
     """Whether the lanes could touch half as many lines for the same bytes."""
-    least = sum(-(-touched(e.offsets, access.bytes)[1] // LINE) for e in access.executions)
+    least = sum(-(-needed // LINE) for _, needed in access.touches)
     return access.use < LITTLE and access.touched >= 2 * least
 
 

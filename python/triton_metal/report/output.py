@@ -21,7 +21,7 @@ def checked_path(path: Any) -> Path:
     except (OSError, ValueError) as error:
         text = error.strerror if isinstance(error, OSError) else str(error)
         raise LaunchValueError(
-            f"[report] path {os.fspath(path)!r} can be no file's: {text}."
+            f"[report] path {os.fspath(path)!r} cannot be the name of a file: {text}."
         ) from error
     if target.is_dir():
         raise LaunchValueError(f"[report] path must be a file but '{target}' is a directory.")

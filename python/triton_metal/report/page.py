@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from html import escape
 from importlib import resources
 
 from ..cost.chips import Chip
 from ..cost.model import Cost, bound, shown
-from . import pictures, roofline
-from .access import LINE, Access, accesses_of, touched
-from .findings import Finding, findings_of, uses_little
+from . import pictures, roofline, text
+from .access import accesses_of
+from .cards import access_cards, counted, left_out, place_of, size
+from .findings import Finding, findings_of
 from .layouts import layouts_of
 from .memory import buffers_of
 from .record import Recorded
-from .sources import Line, Sources, sources_of
+from .sources import Sources, sources_of
+from .text import links
 
 _MOST_LAYOUTS = 6
+_MOST_FINDINGS = 50
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:"
 
 
@@ -31,10 +34,12 @@ def page_of(recorded: Recorded, chips: Sequence[Chip]) -> str:
         f"<h1><code>{name}</code></h1>",
         f'<p class="faint">{_launch(recorded)}. The host device ran the Metal text and counted what it did; times are lower '
         "bounds by a model of the chips, and no GPU was asked.</p>",
+        '<noscript><p class="warning">The pictures of accesses and tiles are drawn by a script of the page, which this browser '
+        "does not run.</p></noscript>",
         _facts(recorded, costs),
         _findings(findings, sources),
         _texts(recorded, sources, findings),
-        _accesses(recorded, accesses, sources),
+        access_cards(recorded, accesses, sources),
         _chips(costs),
         _memory(recorded),
         _layouts(recorded, sources),
@@ -57,7 +62,7 @@ def _file(name: str) -> str:
 def _launch(recorded: Recorded) -> str:
     x, y, z = recorded.grid
     threads = recorded.kernel.metadata.threads
-    return f"{x * y * z:,} programs ({x} × {y} × {z}) of {threads} threads"
+    return f"{counted(x * y * z, 'program')} ({x} × {y} × {z}) of {counted(threads, 'thread')}"
 
 
 def _facts(recorded: Recorded, costs: Sequence[Cost]) -> str:
@@ -72,8 +77,8 @@ def _facts(recorded: Recorded, costs: Sequence[Cost]) -> str:
             for cost in costs
         ),
         (f"{counters['threadgroup_memory_bytes']:,}", "bytes of threadgroup memory"),
-        (_size(counters["device_bytes_read"]), "asked for by loads"),
-        (_size(counters["device_bytes_written"]), "written by stores"),
+        (size(counters["device_bytes_read"]), "asked for by loads"),
+        (size(counters["device_bytes_written"]), "written by stores"),
         *(
             (f"≥ {shown(cost.seconds)}", f"{cost.chip.name}, bound by {cost.binds}")
             for cost in costs
@@ -86,111 +91,30 @@ def _facts(recorded: Recorded, costs: Sequence[Cost]) -> str:
     )
 
 
-def _size(count: float) -> str:
-    for unit in ("bytes", "KB", "MB"):
-        if count < 1000:
-            return f"{count:.4g} {unit}"
-        count /= 1000
-    return f"{count:.4g} GB"
-
-
-def _links(lines: Iterable[int]) -> str:
-    keys = " ".join(map(str, lines))
-    return f' data-l="{keys}" tabindex="0"' if keys else ""
-
-
-def _place(line: int | None, sources: Sources) -> str:
-    return "" if line is None else f"line {sources.python[line].number}"
-
-
 def _findings(findings: Sequence[Finding], sources: Sources) -> str:
     if not findings:
         return '<h2>Warnings</h2><p class="none">None.</p>'
+    placed = [finding for finding in findings if finding.line is not None]
+    rest = placed[_MOST_FINDINGS:]
     rows = []
-    for finding in findings:
-        links = _links([] if finding.line is None else [finding.line])
-        place = _place(finding.line, sources)
+    for finding in [*placed[:_MOST_FINDINGS], *(each for each in findings if each.line is None)]:
+        belongs = links([] if finding.line is None else [finding.line])
+        place = place_of(finding.line, sources)
         rows.append(
-            f"<li{links}><b>{escape(finding.what)}</b>{', ' + place if place else ''}<br>{escape(finding.todo)}</li>"
+            f"<li{belongs}><b>{escape(finding.what)}</b>{', ' + place if place else ''}<br>{escape(finding.todo)}</li>"
         )
-    return f'<h2>Warnings</h2><ul class="warnings">{"".join(rows)}</ul>'
+    hidden = left_out(len(rest), "warning")
+    more = f'<p class="faint">{hidden}, about accesses that touch fewer lines.</p>' if rest else ""
+    return f'<h2>Warnings</h2><ul class="warnings">{"".join(rows)}</ul>{more}'
 
 
 def _texts(recorded: Recorded, sources: Sources, findings: Sequence[Finding]) -> str:
     warned = {finding.line for finding in findings}
-    python = []
-    for index, line in enumerate(sources.python):
-        if line.heading:
-            python.append(f'<div class="heading">{escape(line.heading)}</div>')
-        python.append(_row(line, [index], "warned" if index in warned else ""))
-    ttir = [_row(line, line.links) for line in sources.ttir]
-    top = max(recorded.shares.values(), default=0.0)
-    metal = []
-    for line in sources.metal:
-        share = recorded.shares.get(line.number, 0.0)
-        heat = f"background:var(--heat);opacity:{share / top:.2f}" if share and top else ""
-        note = f"{share:.1%} of the modelled time" if share else ""
-        metal.append(_row(line, line.links, heat=heat, note=note))
-    panes = "".join(
-        f'<section class="pane" id="{key}"><h3>{title}</h3><div class="code" tabindex="0"><div class="rows">{"".join(rows)}</div></div>'
-        "</section>"
-        for key, title, rows in (
-            ("python", "Python", python),
-            ("ttir", "Triton IR", ttir),
-            ("metal", "Metal", metal),
-        )
-    )
     return (
         '<h2>Texts</h2><p class="faint">Lines that belong together light up under the pointer. A click or the Enter key keeps '
         "them and scrolls the other texts there; Escape lets go. Bars beside Metal lines show their share of the modelled "
-        f'time.</p><div class="panes">{panes}</div>'
+        f"time.</p>{text.panes(sources, recorded.shares, warned)}"
     )
-
-
-def _row(
-    line: Line, links: Sequence[int], kind: str = "", heat: str | None = None, note: str = ""
-) -> str:
-    bar = "" if heat is None else f'<span class="heat" style="{heat}"></span>'
-    title = f' title="{note}"' if note else ""
-    return (
-        f'<div class="row {kind}"{_links(links)}{title}>{bar}<span class="n">{line.number}</span>'
-        f"<span>{escape(line.text) or ' '}</span></div>"
-    )
-
-
-def _accesses(recorded: Recorded, accesses: Sequence[Access], sources: Sources) -> str:
-    cards = []
-    for access in accesses:
-        execution = max(
-            access.executions, key=lambda e: sum(offset is not None for offset in e.offsets)
-        )
-        lines, used = touched(execution.offsets, access.bytes)
-        counts = recorded.lines.get(access.line, {})
-        whole = counts.get(
-            "device_bytes_written" if access.kind == "store" else "device_bytes_read", 0
-        )
-        little = uses_little(access)
-        warning = (
-            f'<p class="warning">Only {access.use:.0%} of each line is used.</p>' if little else ""
-        )
-        place = ", ".join(
-            filter(None, (_place(access.python, sources), f"Metal line {access.line}"))
-        )
-        cards.append(
-            f'<article class="card{" little" if little else ""}">'
-            f"<h3{_links([] if access.python is None else [access.python])}>{access.kind} of <code>{escape(access.array or '?')}</code> "
-            f'<span class="faint">{place}</span></h3>'
-            f"<p>{access.bytes} bytes a lane, {escape(access.pattern)}. This execution touches {lines} "
-            f"line{'s' * (lines != 1)} of {LINE} bytes and uses {used} of {lines * LINE} bytes. All executions of "
-            f"Metal line {access.line} move {_size(whole)}; {access.use:.0%} of the lines in those that were kept is used.</p>"
-            f"{warning}{pictures.access_picture(execution, access.bytes)}"
-            f'<p class="faint">Program {execution.program}, SIMD-group {execution.simdgroup}, execution {execution.number}. '
-            "Colours and numbers are lanes; to the left is the line's first byte in the array, to the right its bytes that are "
-            "used.</p></article>"
-        )
-    if not cards:
-        return ""
-    return f'<h2>Loads and stores</h2><div class="cards" id="accesses">{"".join(cards)}</div>'
 
 
 def _chips(costs: Sequence[Cost]) -> str:
@@ -211,7 +135,8 @@ def _chips(costs: Sequence[Cost]) -> str:
             f'bound by {escape(cost.binds)}</h3><div class="scroll"><table>{rows}</table></div>{advice}{missing}</article>'
         )
     picture = roofline.roofline_picture(costs)
-    note = f'<p class="faint">{escape(roofline.note_of(costs[0].work))}</p>' if picture else ""
+    notes = roofline.notes_of(costs) if picture else []
+    note = "".join(f'<p class="faint">{escape(each)}</p>' for each in notes)
     return (
         f'<h2>Time on chips</h2>{picture}{note}<div class="cards" id="chips">{"".join(cards)}</div>'
     )
@@ -223,9 +148,11 @@ def _memory(recorded: Recorded) -> str:
         return ""
     lines = len(recorded.kernel.asm["metal"].rstrip("\n").split("\n"))
     total = recorded.kernel.metadata.threadgroup_bytes
+    hidden = left_out(len(buffers) - pictures.MOST_BUFFERS, "buffer")
+    rest = f" {hidden}." if hidden else ""
     return (
-        f'<h2>Threadgroup memory</h2><p class="faint">{total:,} bytes. A buffer stands from the line of its first use to that of '
-        "its last; buffers that are not needed at the same time may share a place.</p>"
+        f'<h2>Threadgroup memory</h2><p class="faint">{counted(total, "byte")}. A buffer stands from the line of its first use to that of '
+        f"its last; buffers that are not needed at the same time may share a place.{rest}</p>"
         f'<div id="memory">{pictures.memory_picture(buffers, lines, total)}</div>'
     )
 
@@ -234,18 +161,14 @@ def _layouts(recorded: Recorded, sources: Sources) -> str:
     found = layouts_of(recorded.kernel, sources)
     cards = []
     for layout in found[:_MOST_LAYOUTS]:
-        picture, note = pictures.layout_picture(layout)
         cards.append(
-            f'<article class="card"><h3{_links(layout.links)}>{escape(layout.label)}</h3><p class="faint">{layout.registers} '
-            f"element{'s' * (layout.registers != 1)} a thread{'; shown: ' + note if note else ''}.</p>{picture}</article>"
+            f'<article class="card"><h3{links(layout.links)}>{escape(layout.label)}</h3><p class="faint">'
+            f'{counted(layout.registers, "element")} a thread<span class="shown"></span>.</p>{pictures.layout_picture(layout)}</article>'
         )
     if not cards:
         return ""
-    rest = (
-        f" {len(found) - _MOST_LAYOUTS} more tiles are left out."
-        if len(found) > _MOST_LAYOUTS
-        else ""
-    )
+    hidden = left_out(len(found) - _MOST_LAYOUTS, "tile")
+    rest = f" {hidden}." if hidden else ""
     return (
         '<h2>Tiles</h2><p class="faint">Which lane holds which element: colours are lanes, shades SIMD-groups; 2:5 is lane 5 of '
         f'SIMD-group 2.{rest}</p><div class="cards" id="layouts">{"".join(cards)}</div>'

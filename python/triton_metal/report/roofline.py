@@ -1,75 +1,155 @@
-"""How near a launch comes to what a chip can do, by the model: operations a second over operations a byte."""
+"""How near a launch comes to what a chip can do, by the model: operations a second over operations a byte.
+
+The model lets each unit of a core work beside the others, and the slowest sets the time. So the picture counts the operations of
+one unit, the one that a launch's arithmetic keeps busy longest, and the roof is that unit's rate (docs/report.md).
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from html import escape
 
 from ..cost.chips import Chip
-from ..cost.model import Cost, Work, memory_bytes
+from ..cost.model import Cost, Work, matrix_rate, memory_bytes, sums_of
 from .pictures import svg
 
-
-def float_operations(work: Work) -> float:
-    """Float operations: a fused one counts once, a product of 8x8x8 as 512 of them."""
-    types = ("f32", "f16", "bf16")
-    kinds = ("add", "mul", "fma", "other")
-    counters = work.counters
-    simple = sum(counters.get(f"optimized_{t}_{kind}", 0) for t in types for kind in kinds)
-    return float(simple + 512 * counters.get("simdgroup_matrix_multiplies", 0))
+#: The units that compute, by the names that `Part.unit` gives them in the model.
+_COMPUTING = ("arithmetic", "matrices")
+#: A point that is nearer to its roof than this lies on it.
+_ON_THE_ROOF = 0.98
 
 
-def kind_of(work: Work) -> str:
-    """The operations that the roofline counts: "float", "integer" where there are no floats, "" where there is neither."""
-    if float_operations(work):
-        return "float"
-    return "integer" if _integers(work) else ""
+@dataclass(frozen=True)
+class Counted:
+    """The operations of a launch that its roofline counts.
 
-
-def operations_of(work: Work) -> float:
-    """The operations of `kind_of`."""
-    return float_operations(work) or _integers(work)
-
-
-def _integers(work: Work) -> float:
-    counters = work.counters
-    every = sum(counters.get(f"optimized_int_{kind}", 0) for kind in ("add", "mul", "other"))
-    return max(0.0, float(every - counters.get("optimized_function_int", 0)))
-
-
-def peak_of(chip: Chip, work: Work) -> float | None:
-    """The most such operations a second, None if no clock is published or no rate of its matrix products.
-
-    Matrix products run beside other operations in the model, and multiplications of integers beside other integers: their rates add up.
+    ``kind`` is "matrices", "simple" or "slow" as in `Units`, "" where the launch computes nothing. ``rate`` are those that a
+    core does in a cycle, None if it is not known; operations with different rates have the rate of their mixture.
     """
-    if chip.clock is None:
+
+    kind: str
+    words: str
+    operations: float
+    rate: float | None
+
+    @property
+    def cycles(self) -> float:
+        """What a core needs for all of them; no end where the rate is not known."""
+        return self.operations / self.rate if self.rate else math.inf
+
+
+_NOTHING = Counted("", "", 0.0, None)
+
+
+def _every(chip: Chip, work: Work) -> dict[str, Counted]:
+    """What each unit of a core that computes has to do, as `unit_cycles` of the model has it."""
+    sums, units = sums_of(work), chip.units
+    floats = sums.halves + sums.floats
+    simple, slow = (
+        sum(count / rate for count, rate in counts)
+        for counts in (
+            (
+                (sums.halves, units.half_add),
+                (sums.floats, units.float_add),
+                (sums.integers, units.int_add),
+            ),
+            (
+                (sums.products, units.int_mul),
+                (sums.functions, units.function),
+                (sums.divisions, units.division),
+            ),
+        )
+    )
+    words = " and ".join(
+        word for word, count in (("float", floats), ("integer", sums.integers)) if count
+    )
+    found = (
+        Counted(
+            "matrices",
+            "multiply-adds of matrix products",
+            512 * sums.multiplies,
+            matrix_rate(chip, work.half_products, work.tensor_operations),
+        ),
+        _mixed("simple", f"{words} operations", floats + sums.integers, simple),
+        _mixed(
+            "slow",
+            "functions, divisions and integer products",
+            sums.products + sums.functions + sums.divisions,
+            slow,
+        ),
+    )
+    return {counted.kind: counted for counted in found if counted.operations}
+
+
+def _mixed(kind: str, words: str, operations: float, cycles: float) -> Counted:
+    return Counted(kind, words, operations, operations / cycles if cycles else None)
+
+
+def counted_of(costs: Sequence[Cost]) -> Counted:
+    """The operations that the roofline counts: those of the unit that computes longest on the first chip whose clock is known."""
+    cost = next((cost for cost in costs if cost.chip.clock), costs[0])
+    every = _every(cost.chip, cost.work)
+    unit = next((part.unit for part in cost.parts if part.unit in _COMPUTING), "")
+    among = [
+        counted
+        for kind, counted in every.items()
+        if not unit or counted.rate is None or (kind == "matrices") is (unit == "matrices")
+    ]
+    return max(among, key=lambda counted: counted.cycles, default=_NOTHING)
+
+
+def peak_of(chip: Chip, work: Work, kind: str) -> float | None:
+    """The most operations of a kind a second, None if no clock of the chip is published or no such rate."""
+    counted = _every(chip, work).get(kind)
+    if chip.clock is None or counted is None or counted.rate is None:
         return None
-    units = chip.units
-    if kind_of(work) == "integer":
-        rate = units.int_add + (units.int_mul if work.counters.get("optimized_int_mul", 0) else 0)
-    else:
-        rate = max(units.half_add, units.float_add)
-    if work.counters.get("simdgroup_matrix_multiplies", 0):
-        matrix = units.matrix_half if work.half_products else units.matrix_float
-        if matrix is None or work.tensor_operations:
-            return None
-        rate += matrix
-    return chip.cores * chip.clock * 1e9 * rate
+    return chip.cores * chip.clock * 1e9 * counted.rate
 
 
-def note_of(work: Work) -> str:
-    """What is to be known of the picture."""
+def notes_of(costs: Sequence[Cost]) -> list[str]:
+    """What is to be known of the picture: what it counts, and why points lie under their roofs."""
+    counted = counted_of(costs)
+    if not counted.kind:
+        return [
+            "The launch computes nothing: bars are bytes a second, and their ends the chips' bandwidths. They are the most that "
+            "the model allows, not measurements."
+        ]
     what = {
-        "float": "A fused multiply-add is one operation, a product of 8×8×8 is 512 of them.",
-        "integer": "The launch has no float arithmetic: operations are those of integers.",
-        "": "The launch computes nothing: bars are bytes a second, and their ends the chips' bandwidths.",
-    }[kind_of(work)]
+        "matrices": "The roof is the rate of matrix instructions: of all that computes, they take longest here. A product of "
+        "8×8×8 is 512 multiply-adds.",
+        "simple": "The roof is the rate of additions, multiplications, comparisons and the like: of all that computes, they take "
+        "longest here. A fused multiply-add is one operation.",
+        "slow": "The roof is the rate of functions, divisions and products of integers, in the mixture of this launch: of all "
+        "that computes, they take longest here.",
+    }[counted.kind]
+    notes = [
+        f"{what} Points are the most that the model allows, not measurements; a chip without a published clock or rate has the "
+        "roof of its memory only."
+    ]
+    return notes + [note for cost in costs if (note := _under(cost, counted))]
+
+
+def _under(cost: Cost, counted: Counted) -> str:
+    """Why a launch's point lies under the roof; nothing if it lies on it."""
+    moved = sum(memory_bytes(cost.work))
+    peak = peak_of(cost.chip, cost.work, counted.kind)
+    if not cost.seconds or not moved:
+        return ""
+    roof = min(
+        counted.operations / moved * cost.chip.bandwidth * 1e9, math.inf if peak is None else peak
+    )
+    share = counted.operations / cost.seconds / roof
+    if share >= _ON_THE_ROOF:
+        return ""
+    text = f"{cost.chip.name}: the point is at {share:.0%} of the roof, as "
+    if cost.binds != ("matrices" if counted.kind == "matrices" else "arithmetic"):
+        return f"{text}the {cost.binds} of the cores, which the roof leaves out, {'take' if cost.binds == 'shuffles' else 'takes'} longest."
+    programs = cost.work.programs
     return (
-        f"{what} Points are the most that the model allows, not measurements; a chip without a published clock has the roof of "
-        "its memory only."
-        if kind_of(work)
-        else f"{what} They are the most that the model allows, not measurements."
+        f"{text}the launch does not keep all cores busy: {programs:,} program{'s' * (programs != 1)} on {cost.chip.cores} cores, "
+        f"and {cost.held} threads on a core at a time."
     )
 
 
@@ -78,7 +158,7 @@ def bandwidth_picture(costs: Sequence[Cost]) -> str:
     moved = sum(memory_bytes(costs[0].work))
     if not moved:
         return ""
-    left, wide, row = 130, 460, 28
+    left, wide, row = 130, 420, 28
     body = []
     for number, cost in enumerate(costs):
         rate, peak = moved / cost.seconds, cost.chip.bandwidth * 1e9
@@ -90,7 +170,7 @@ def bandwidth_picture(costs: Sequence[Cost]) -> str:
             f'<rect class="point {color}" x="{left}" y="{y}" width="{max(1, wide * share):.1f}" height="20"/>'
             f'<text class="axis" x="{left + wide + 6}" y="{y + 15}">{rate / 1e9:.3g} of {peak / 1e9:.3g} GB/s</text>'
         )
-    return svg(left + wide + 160, 16 + row * len(costs), body, "bytes a second", "roofline")
+    return svg(left + wide + 200, 16 + row * len(costs), body, "bytes a second", "roofline")
 
 
 def roofline_picture(costs: Sequence[Cost]) -> str:
@@ -99,15 +179,16 @@ def roofline_picture(costs: Sequence[Cost]) -> str:
     Bytes a second, where the launch computes nothing; nothing, where it moves nothing either.
     """
     work = costs[0].work
-    moved, operations = sum(memory_bytes(work)), operations_of(work)
+    counted = counted_of(costs)
+    moved, operations = sum(memory_bytes(work)), counted.operations
     if not moved or not operations:
         return bandwidth_picture(costs)
     at = operations / moved
-    left, wide, high = 70, 560, 240
+    left, wide, high = 80, 560, 240
     low_x, high_x = math.floor(math.log10(at) - 1), math.ceil(math.log10(at) + 1)
     rates = []
     for cost in costs:
-        peak = peak_of(cost.chip, work)
+        peak = peak_of(cost.chip, work, counted.kind)
         high_rate = 10**high_x * cost.chip.bandwidth * 1e9
         rates += [min(peak or high_rate, high_rate), 10**low_x * cost.chip.bandwidth * 1e9]
         if cost.seconds:
@@ -126,7 +207,7 @@ def roofline_picture(costs: Sequence[Cost]) -> str:
             f'<line class="grid" x1="{x(10**power):g}" x2="{x(10**power):g}" y1="8" y2="{high + 8}"/>'
         )
         body.append(
-            f'<text class="axis" x="{x(10**power):g}" y="{high + 24}" text-anchor="middle">{10.0**power:g}</text>'
+            f'<text class="axis" x="{x(10**power):g}" y="{high + 24}" text-anchor="middle">{_plain(10.0**power)}</text>'
         )
     for power in range(low_y, high_y + 1):
         body.append(
@@ -137,7 +218,7 @@ def roofline_picture(costs: Sequence[Cost]) -> str:
         )
     for number, cost in enumerate(costs):
         bandwidth = cost.chip.bandwidth * 1e9
-        peak = peak_of(cost.chip, work)
+        peak = peak_of(cost.chip, work, counted.kind)
         points = [10**low_x, 10**high_x]
         if peak is not None and points[0] < peak / bandwidth < points[1]:
             points.insert(1, peak / bandwidth)
@@ -147,18 +228,20 @@ def roofline_picture(costs: Sequence[Cost]) -> str:
         if cost.seconds:
             body.append(
                 f'<circle class="point {color}" cx="{x(at):.1f}" cy="{y(operations / cost.seconds):.1f}" r="5">'
-                f"<title>{escape(cost.chip.name)}: {at:.3g} operations a byte, at most "
+                f"<title>{escape(cost.chip.name)}: {_plain(at)} operations a byte, at most "
                 f"{_rate(operations / cost.seconds)} a second</title></circle>"
             )
         body.append(
-            f'<text class="label {color}" x="{left + wide - 6}" y="{high - 6 - 16 * number}" text-anchor="end">'
+            f'<text class="label {color}" x="{left + wide - 6}" y="{high - 6 - 20 * number}" text-anchor="end">'
             f"{escape(cost.chip.name)} ({cost.chip.cores} cores)</text>"
         )
-    body.append(
-        f'<text class="axis" x="{left + wide / 2}" y="{high + 42}" text-anchor="middle">{kind_of(work)} operations a byte of memory '
-        "(upwards: operations a second)</text>"
-    )
-    return svg(left + wide + 20, high + 50, body, "roofline", "roofline")
+    for number, words in enumerate(
+        (f"{counted.words} a byte of memory", "(upwards: operations a second)")
+    ):
+        body.append(
+            f'<text class="axis" x="{left + wide / 2}" y="{high + 46 + 20 * number}" text-anchor="middle">{words}</text>'
+        )
+    return svg(left + wide + 20, high + 74, body, "roofline", "roofline")
 
 
 def _rate(value: float) -> str:
@@ -166,3 +249,7 @@ def _rate(value: float) -> str:
         if value >= scale:
             return f"{value / scale:.3g}{unit}"
     return f"{value:.3g}"
+
+
+def _plain(value: float) -> str:
+    return f"{value:,.0f}" if value >= 1000 else f"{value:.3g}"

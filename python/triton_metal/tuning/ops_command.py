@@ -63,7 +63,8 @@ def main(options: argparse.Namespace) -> int:
             table.update(read_table(path, name, family.names))
         for kind in wanted:
             table[kind] = entries(family, kind, lambda text: print(text, file=sys.stderr))
-            print(f"{name} {kind}: {len(table[kind])} configurations", flush=True)
+            count = len(table[kind])
+            print(f"{name} {kind}: {count} configuration{'s' * (count != 1)}", flush=True)
         ordered = {kind: table[kind] for kind in family.kinds() if kind in table}
         try:
             replace(path, written_table(name, family.names, ordered).encode())

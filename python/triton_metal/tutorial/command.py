@@ -12,11 +12,11 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import os
 import select
 import sys
 from pathlib import Path
 
+from ..as_triton.streams import is_lost
 from .pages import TutorialError, read_pages
 
 
@@ -56,27 +56,28 @@ def main(options: argparse.Namespace) -> int:
         return _fail(
             "the tutorial needs NumPy and the host device: pip install triton-metal[tutorial]"
         )
+    if sys.stdin is None:
+        return _fail("it reads what you type, but its standard input is closed")
     from .session import Session
     from .state import State, default_path
     from .view import make_view
 
-    for stream in (sys.stdout, sys.stderr):
-        with contextlib.suppress(AttributeError, ValueError):
-            stream.reconfigure(errors="replace")  # a terminal that has no µ gets a ?
     view = make_view()
     reader = Terminal() if sys.stdin.isatty() else Lines()
-    try:
-        state = State(options.state or default_path(), view.bad)
-        return Session(pages, view, state, reader).run(start)
-    except BrokenPipeError:
-        # What reads our output has ended; Python would complain once more at its exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
+    state = State(options.state or default_path(), view.bad)
+    return Session(pages, view, state, reader).run(start)
 
 
 def _fail(message: str) -> int:
     print(f"python -m triton_metal tutorial: {message}", file=sys.stderr)
     return 2
+
+
+def _check_output() -> None:
+    """Ends a conversation that nobody sees. Raises EOFError."""
+    sys.stdout.flush()
+    if is_lost():
+        raise EOFError
 
 
 class Terminal:
@@ -88,6 +89,7 @@ class Terminal:
 
     def read(self, prompt: str) -> str:
         """The next line."""
+        _check_output()
         return input(prompt)
 
     def more(self) -> bool:
@@ -100,7 +102,7 @@ class Lines:
 
     def read(self, prompt: str) -> str:
         """The next line."""
-        sys.stdout.flush()
+        _check_output()
         line = sys.stdin.readline()
         if not line:
             raise EOFError

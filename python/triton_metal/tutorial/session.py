@@ -24,7 +24,7 @@ HELP = """\
   list         all steps, and which are done
   goto N       a page or a step, such as `goto 8` or `goto 8.2`
   hint         a hint for the step
-  show         the step once more; of a task, a solution, which Enter then takes
+  show         the step once more, of a task a solution; Enter then runs that code
   load FILE    run the Python in a file
   edit FILE    write the step's code to a file, unless it exists; edit it; run it
   reset        run the page anew up to this step; `reset all` forgets all progress
@@ -153,7 +153,9 @@ class Session:
             )
             return True
         if self.own and not self.shown:
-            self.view.note("`show` and Enter run the page's own code; `next` goes on.")
+            self.view.note(
+                "`show` shows the page's code again; Enter then runs it. `next` goes on."
+            )
             return True
         absent = missing(step.needs)
         if absent:
