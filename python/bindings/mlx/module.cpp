@@ -127,8 +127,8 @@ void runNow(const Launch &launch, Arrays &arrays, PyObject *compiled) {
   memory.reserve(arrays.size());
   for (size_t i = 0; i < arrays.size(); ++i) {
     mx::array &array = *arrays.arrays[i];
-    // MLX's memory for CPUs begins beside a multiple of 16, and that of GPUs at one: what is counted
-    // is what a GPU would do.
+    // MLX's memory for CPUs begins beside a multiple of 16, and that of GPUs at one: what is
+    // counted is what a GPU would do.
     bool aligned = launch.aligned[i] || (compiled && array.offset() % 16 == 0);
     bool isWritten = launch.outputs[i] >= 0;
     // An array that a transform left in its graph would be computed anew from there.
