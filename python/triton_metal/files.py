@@ -24,8 +24,27 @@ def named(path: Any, function: str, example: str) -> Path:
 
 
 def replace(path: Path, content: bytes) -> None:
-    """Writes a file in one step: other processes see what it had, or the new content. Raises OSError, and leaves nothing
+    """Writes a file in one step: other processes see what was there, or the new content. Raises OSError, and leaves nothing
     behind then. Who may read it follows from the process's umask, as with any new file.
+    """
+    if path.is_dir():
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+    temporary = path.with_name(f".{secrets.token_hex(8)}.tmp")
+    try:
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
+    except OSError as error:
+        raise type(error)(error.errno, error.strerror, str(path)) from None
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(content)
+        os.replace(temporary, path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
+def write(path: Path, content: bytes) -> None:
+    """Writes what a user has named, as `replace` does. Raises OSError.
 
     A symbolic link stays, and its target is written. Devices and pipes, such as /dev/stdout, are written to and not replaced.
     """
@@ -34,29 +53,16 @@ def replace(path: Path, content: bytes) -> None:
         kind = target.stat().st_mode
     except FileNotFoundError:
         kind = stat.S_IFREG
-    if stat.S_ISDIR(kind):
-        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
-    if not stat.S_ISREG(kind):
+    if stat.S_ISREG(kind) or stat.S_ISDIR(kind):
+        replace(target, content)
+    else:
         target.write_bytes(content)
-        return
-    temporary = target.with_name(f".{secrets.token_hex(8)}.tmp")
-    try:
-        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
-    except OSError as error:
-        raise type(error)(error.errno, error.strerror, str(path)) from None
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(content)
-        os.replace(temporary, target)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
 
 
 def save(path: Path, content: bytes, function: str) -> None:
     """Writes a file that a user has named, in one step. Raises LaunchValueError if it cannot be written."""
     try:
-        replace(path, content)
+        write(path, content)
     except (OSError, ValueError) as error:
         text = error.strerror if isinstance(error, OSError) else None
         raise LaunchValueError(

@@ -17,11 +17,18 @@ def test_a_symbolic_link_stays_and_its_target_is_written(tmp_path: Path) -> None
     target, link = tmp_path / "target.json", tmp_path / "link.json"
     target.write_text("before")
     link.symlink_to(target.name)
-    files.replace(link, b"after")
+    files.write(link, b"after")
     assert (link.is_symlink(), target.read_text()) == (True, "after")
     target.unlink()
-    files.replace(link, b"again")
+    files.write(link, b"again")
     assert (link.is_symlink(), target.read_text()) == (True, "again")
+
+
+def test_what_other_processes_read_is_replaced_whatever_it_was(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    files.replace(pipe, b"entry")
+    assert pipe.read_bytes() == b"entry"
 
 
 def test_pipes_and_devices_are_written_to_and_stay(tmp_path: Path) -> None:

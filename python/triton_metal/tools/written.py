@@ -12,7 +12,7 @@ from .. import files
 def write_file(path: Path, text: str) -> None:
     """Writes a file in one step. Raises ValueError where it cannot be written."""
     try:
-        files.replace(path, text.encode())
+        files.write(path, text.encode())
     except OSError as error:
         raise ValueError(f"{path} cannot be written: {error.strerror or error}") from None
 
