@@ -620,6 +620,41 @@ def test_a_program_that_fails_has_pages_of_what_it_launched(tmp_path: Path) -> N
     assert [page.name for page in (tmp_path / "pages").iterdir()] == ["column_kernel.html"]
 
 
+def test_the_command_writes_pages_of_launches_in_graphs_of_mlx(tmp_path: Path) -> None:
+    pytest.importorskip("mlx.core")
+    (tmp_path / "program.py").write_text(
+        """import mlx.core as mx
+import triton_metal as triton
+import triton_metal.language as tl
+import triton_metal.mlx as tm
+import sys
+
+@triton.jit
+def double_kernel(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    tl.store(out_ptr + i, 2 * tl.load(x_ptr + i, i < n), i < n)
+
+def double(x):
+    return tm.call(double_kernel, x, n=64, BLOCK=64, grid=(1,), outputs={"out_ptr": x})
+
+x = mx.ones(64)
+if len(sys.argv) == 1:
+    assert double(x).tolist() == [2] * 64
+assert mx.compile(double)(x).tolist() == [2] * 64
+"""
+    )
+    done = run("-m", "triton_metal", "report", "program.py", "-o", "pages", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert [page.name for page in (tmp_path / "pages").iterdir()] == ["double_kernel.html"]
+    assert "without a page: 1 launch was in a function that MLX traces" in done.stdout
+    done = run("-m", "triton_metal", "report", "program.py", "traced", "-o", "none", cwd=tmp_path)
+    assert (done.returncode, (tmp_path / "none").exists()) == (1, False)
+    assert "there is no page: 1 launch was in a function that MLX traces" in done.stderr
+    done = run("-m", "triton_metal", "cost", "program.py", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "1 launch" in done.stdout + done.stderr
+
+
 def test_a_report_is_no_launch_of_the_program(tmp_path: Path) -> None:
     with counting() as counted:
         column_kernel.report(tmp_path / "k.html", (8,), *column_arguments())

@@ -331,6 +331,9 @@ NB_MODULE(TRITON_METAL_MLX_MODULE, module) {
       std::to_string(MLX_VERSION_MAJOR) + "." + std::to_string(MLX_VERSION_MINOR);
   module.def("launch", &launchOn);
   module.def(
+      "is_traced", [](const mx::array &array) { return array.is_tracer(); },
+      "Whether mx.compile, mx.grad or mx.vmap traces a function with this array.");
+  module.def(
       "set_leave_out", [](nb::object function) { leaveOut = new nb::object(std::move(function)); },
       "Sets what is asked of a launch with options in a function that MLX traces.");
   module.def("take_error", &takeError,

@@ -66,6 +66,9 @@ LAUNCH_OPTIONS = (
 # What an element of an array of truth values, filled with anything but 0, is to a kernel that reads words.
 _FILLED_WORD = 0x01010101
 
+#: Each is told of every call, before it: the kernel, the grid, and the arguments with new arrays for the outputs.
+listeners: list[Callable[[Any, tuple[int, int, int], list[Any]], None]] = []
+
 _lock = threading.RLock()
 _metal_kernel: Callable[..., Any] | None = None
 
@@ -117,6 +120,10 @@ def call(
     words = compiled.native.pack(arguments + [0] * hidden)
     own_words = words[: 4 * len(words_of(visible))]
     functional(compiled, tuple(specs)).check_outputs(sizes, own_words, specs, init_value)
+
+    for listen in listeners:
+        known = {**values, **_new_arrays(specs, init_value, stream)}
+        listen(compiled, sizes, [known[argument["name"]] for argument in visible])
 
     def launch() -> list[mx.array]:
         if not has_metal():
@@ -216,6 +223,17 @@ def has_metal() -> bool:
     return _metal_kernel is not None or mx.metal.is_available()
 
 
+def _new_arrays(
+    specs: Mapping[str, tuple[tuple[int, ...], Any]], init_value: float | None, stream: Any
+) -> dict[str, mx.array]:
+    import mlx.core as mx
+
+    return {
+        name: mx.full(shape, mx.array(init_value or 0, dtype), stream=stream)
+        for name, (shape, dtype) in specs.items()
+    }
+
+
 def in_place_of_new(
     compiled: Any,
     grid: tuple[int, int, int],
@@ -226,14 +244,9 @@ def in_place_of_new(
     stream: Any,
 ) -> list[mx.array]:
     """Runs the kernel if MLX is on the CPU: an in-place launch on new arrays, on the host device."""
-    import mlx.core as mx
-
     from . import in_place
 
-    new = {
-        name: mx.full(shape, mx.array(init_value or 0, dtype), stream=stream)
-        for name, (shape, dtype) in specs.items()
-    }
+    new = _new_arrays(specs, init_value, stream)
     known = {**values, **new}
     names = [argument["name"] for argument in compiled.metadata.args]
     if messages.sites_of(compiled):

@@ -24,6 +24,7 @@ import importlib
 import re
 import sys
 import time
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -116,6 +117,13 @@ def launch(
 def run(kernel: Any, grid: tuple[int, int, int], arguments: list[Any], scalar_words: bytes) -> None:
     """Launches a kernel once. The stand-ins for refusals replace this."""
     native().launch(kernel, grid, arguments, scalar_words)
+
+
+def is_traced(values: Iterable[Any]) -> bool:
+    """Whether an MLX array among the values belongs to a function that `mx.compile`, `mx.grad` or `mx.vmap` traces: it has no numbers."""
+    core = sys.modules.get("mlx.core")
+    arrays = [value for value in values if core is not None and isinstance(value, core.array)]
+    return bool(arrays) and any(map(native().is_traced, arrays))
 
 
 def synchronize() -> None:

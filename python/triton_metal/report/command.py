@@ -68,8 +68,20 @@ def main(options: argparse.Namespace) -> int:
             _write_pages(found, place, folder, chips)
             raise
     if not found.recorded:
-        return _fail("the program launched no kernel", status or 1)
+        return _fail(_nothing(found), status or 1)
     return status if _write_pages(found, place, folder, chips) else 2
+
+
+def _nothing(found: Recording) -> str:
+    if not found.left_out:
+        return "the program launched no kernel"
+    return f"there is no page: {_left_out(found)}"
+
+
+def _left_out(found: Recording) -> str:
+    count = found.left_out
+    which = "1 launch was in a function" if count == 1 else f"{count} launches were in functions"
+    return f"{which} that MLX traces, without values to count with"
 
 
 def _fail(message: object, status: int = 2) -> int:
@@ -93,6 +105,8 @@ def _write_pages(found: Recording, folder: Path, shown: str, chips: Sequence[Chi
             _fail(error)
             return False
         print(f"{Path(shown) / name}: {recorded.kernel.name}, {times} launch{'es' * (times != 1)}")
+    if found.left_out:
+        print(f"without a page: {_left_out(found)}")
     return True
 
 

@@ -16,6 +16,8 @@ from ..cost.measure import work_of
 from ..cost.model import Work
 from ..errors import DeviceAssertionError
 from ..launcher import searches
+from ..mlx.functional import listeners
+from ..mlx.in_place import is_traced
 
 if TYPE_CHECKING:
     from triton_metal_host import Trace
@@ -58,11 +60,13 @@ class Recorded:
 class Recording:
     """The launches of a block, one for each compiled kernel; complete when the block has ended.
 
-    ``launches`` counts the launches of each kernel, in the order of ``recorded``.
+    ``launches`` counts the launches of each kernel, in the order of ``recorded``. ``left_out`` launches were in functions that MLX
+    traces, without values.
     """
 
     recorded: list[Recorded] = field(default_factory=list)
     launches: list[int] = field(default_factory=list)
+    left_out: int = 0
     empty: int = 0
     last: str = ""
 
@@ -75,9 +79,15 @@ def recording() -> Iterator[Recording]:
     thread = threading.get_ident()
 
     def hook(told: Any) -> None:
-        if told.launch is None or threading.get_ident() != thread or searches.depth:
+        if told.launch is not None:
+            add(*told.launch)
+
+    def add(kernel: Any, grid: tuple[int, int, int], arguments: Sequence[Any]) -> None:
+        if threading.get_ident() != thread or searches.depth:
             return
-        kernel, grid, arguments = told.launch
+        if is_traced(arguments):
+            result.left_out += 1
+            return
         if _is_refused(kernel, arguments):
             return
         result.last = kernel.name
@@ -98,9 +108,11 @@ def recording() -> Iterator[Recording]:
             chain.add(enter)
         knobs.runtime.launch_enter_hook = chain
     chain.add(hook)
+    listeners.append(add)
     try:
         yield result
     finally:
+        listeners.remove(add)
         chain.remove(hook)
         if chain is not enter:
             knobs.runtime.launch_enter_hook = enter
