@@ -155,13 +155,19 @@ def launch_options(
         yield log
 
 
-@contextmanager
-def counted(apart: bool = False) -> Iterator[LaunchLog]:
-    """Counts launches with the checks of the block around this one, so that they change no more than its launches may.
+def has_checks() -> bool:
+    """Whether launches in this thread are checked."""
+    return bool(_blocks.open) and bool(_blocks.open[-1].checks)
 
-    Those that are ``apart`` are no launches of the program's: no block around this one has them in its log.
+
+@contextmanager
+def counted(apart: bool = False, checked: bool = True) -> Iterator[LaunchLog]:
+    """Counts launches, with the checks of the block around this one unless ``checked`` is false.
+
+    Those that are ``apart`` are no launches of the program's: no block around this one has them in its log. The arithmetic of checks is
+    in the optimised counts.
     """
-    around = _blocks.open[-1] if _blocks.open else None
+    around = _blocks.open[-1] if _blocks.open and checked else None
     checks, max_steps = (around.checks, around.max_steps) if around else (0, 0)
     with _in_block(checks, max_steps, None, None, True, apart, lenient=True) as log:
         yield log

@@ -441,6 +441,8 @@ def test_what_is_counted_has_the_checks_around_it() -> None:
                 unmasked_kernel.cost("M1", (3,), x, 1280, BLOCK=512)
             with cost.counting(), pytest.raises(DeviceError, match="x_ptr"):
                 unmasked_kernel[(3,)](x, 1280, BLOCK=512)
+            checked = unmasked_kernel.cost("M1", (5,), x, 1280, BLOCK=256)
+        assert checked == unmasked_kernel.cost("M1", (5,), x, 1280, BLOCK=256)
     assert not memory.any()
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -12,7 +12,7 @@ from .. import _native
 from ..array_copies import ArrayCopies
 from ..devices.selection import device
 from ..errors import LaunchValueError
-from ..launcher import LaunchLog, counted
+from ..launcher import LaunchLog, counted, has_checks
 from ..profiling import profile
 from .chips import Chip
 from .chips import chip as find
@@ -46,16 +46,19 @@ def counting() -> Iterator[Counted]:
 
     A block inside of another one counts for both. What `cost_of`, `sampled` and a kernel's report launch counts for none of them.
     """
-    with _counting(apart=False) as found:
+    with _counting(apart=False, checked=True) as found:
         yield found
 
 
 @contextmanager
-def counting_apart() -> Iterator[Counted]:
-    """The same for launches that are no launches of the program's: the blocks around this one have none of them."""
+def counting_apart(checked: bool = True) -> Iterator[Counted]:
+    """The same for launches that are no launches of the program's: the blocks around this one have none of them.
+
+    They have the checks of the block around this one if ``checked`` is true.
+    """
     begin = _native.profile_clock()
     try:
-        with _counting(apart=True) as found:
+        with _counting(apart=True, checked=checked) as found:
             yield found
     finally:
         if _apart.times:
@@ -63,13 +66,13 @@ def counting_apart() -> Iterator[Counted]:
 
 
 @contextmanager
-def _counting(apart: bool) -> Iterator[Counted]:
+def _counting(apart: bool, checked: bool) -> Iterator[Counted]:
     found = Counted()
     times: list[tuple[int, int]] = []
     _apart.times.append(times)
     p, log, ended = profile(), LaunchLog(), False
     try:
-        with p, counted(apart) as log:
+        with p, counted(apart, checked) as log:
             yield found
         ended = True
     finally:
@@ -78,6 +81,27 @@ def _counting(apart: bool) -> Iterator[Counted]:
             _apart.times[-1] += times
         # Also where the block has raised. A launch that fails is in neither list; one that is interrupted may be in one.
         _add_works(found, p, log, times, strict=ended)
+
+
+def works_apart(
+    call: Callable[[], object], between: Callable[[], object] = lambda: None
+) -> tuple[Work, ...]:
+    """The work of a call's launches, which are no launches of the program's. ``between`` follows each call.
+
+    In a block with checks the launches are checked in a call of their own, as the arithmetic of checks would be counted.
+    """
+    if has_checks():
+        try:
+            with counting_apart():
+                call()
+        finally:
+            between()
+    try:
+        with counting_apart(checked=False) as found:
+            call()
+    finally:
+        between()
+    return tuple(found.works)
 
 
 def _add_works(
@@ -132,11 +156,15 @@ def work_of(
 def cost_of(kernel: Any, chip: str | Chip, grid: Any, args: tuple, kwargs: dict[str, Any]) -> Cost:
     """The cost of ``kernel[grid](*args, **kwargs)``, which runs on copies of the arrays on the host device."""
     gpu = find(chip) if not isinstance(chip, Chip) else chip
-    copies = ArrayCopies([*args, *kwargs.values()])
-    with device("host"), counting_apart() as found:
+
+    def launch() -> None:
+        copies = ArrayCopies([*args, *kwargs.values()])
         kernel[grid](*map(copies.of, args), **{n: copies.of(v) for n, v in kwargs.items()})
-    if not found.works:
+
+    with device("host"):
+        works = works_apart(launch)
+    if not works:
         raise LaunchValueError(
             f"[cost] {kernel.name}: the grid has no programs, so there is no cost."
         )
-    return bound(gpu, found.works[-1])
+    return bound(gpu, works[-1])

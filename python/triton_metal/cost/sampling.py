@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from .measure import counting_apart
+from .measure import works_apart
 from .model import Work
 from .spread import LaunchAt, counted_elsewhere, programs_for
 
@@ -109,12 +109,7 @@ def sampled(
         return grid
 
     def works_of(call: Callable[[], Any]) -> tuple[Work, ...]:
-        try:
-            with counting_apart() as counted:
-                call()
-        finally:
-            between()
-        return tuple(counted.works)
+        return works_apart(call, between)
 
     def count(turn: Callable[[Any], Any]) -> tuple[Work, ...]:
         return works_of(lambda: launch(turn))
