@@ -288,6 +288,14 @@ Error Kernel::dispatch(const Dispatch &dispatch, Counters *counters, Profile *pr
   }
   if (counting && !plan.portable)
     plan.trace = dispatch.trace;
+  if (plan.trace)
+    for (const TracedThreadgroup &traced : plan.trace->threadgroups)
+      for (unsigned d = 0; d != 3; ++d)
+        if (traced.position[d] >= groups[d])
+          return refuse("there is no threadgroup (" + Twine(traced.position[0]) + ", " +
+                        Twine(traced.position[1]) + ", " + Twine(traced.position[2]) +
+                        ") to trace: the grid has " + Twine(groups[0]) + ", " + Twine(groups[1]) +
+                        ", " + Twine(groups[2]));
   plan.nanosecondsPerGroup = state->nanosecondsPerGroup.load(std::memory_order_relaxed);
   plan.numThreads = state->library->device->numThreads.load(std::memory_order_relaxed);
   bool mayImprove = code->quick && !(*variant)->asked.load(std::memory_order_relaxed);

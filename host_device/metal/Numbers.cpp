@@ -53,14 +53,19 @@ std::string nameOf(ScalarType type) {
   return "";
 }
 
+unsigned radixOf(StringRef text) {
+  text.consume_front("-");
+  return text.starts_with_insensitive("0x") || text.starts_with_insensitive("0b") ? 0 : 10;
+}
+
 Expected<Number> parseNumber(StringRef text) {
   if (text == "true" || text == "false")
     return Number(text == "true");
   int64_t value;
-  if (!text.getAsInteger(0, value))
+  if (!text.getAsInteger(radixOf(text), value))
     return Number(value);
   uint64_t large;
-  if (!text.getAsInteger(0, large))
+  if (!text.getAsInteger(radixOf(text), large))
     return Number(large);
   StringRef digits = text;
   bool isNegative = digits.consume_front("-");

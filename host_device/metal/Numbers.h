@@ -26,6 +26,8 @@ std::optional<ScalarType> scalarTypeNamed(llvm::StringRef name);
 /// Metal's name of a scalar type.
 std::string nameOf(ScalarType type);
 
+/// The base of a whole number as it is written: 10, or that of its prefix 0x or 0b (0 for LLVM).
+unsigned radixOf(llvm::StringRef text);
 /// Reads "true", "-3", "0x10", "1.5e-3", "inf" or "nan".
 llvm::Expected<Number> parseNumber(llvm::StringRef text);
 std::string textOf(const Number &number);

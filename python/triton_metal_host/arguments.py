@@ -92,6 +92,8 @@ def _bind(memory: Memory, parameter: Parameter, written: bool) -> Bound:
 
 def _check_type(memory: Memory, parameter: Parameter) -> None:
     dtype = memory.dtype
+    if dtype == "object" and parameter.type == "void":
+        raise TypeError("takes an array of numbers, not one of Python objects")
     if dtype is None or parameter.type == "void" or dtype == parameter.dtype:
         return
     if parameter.dtype is None:

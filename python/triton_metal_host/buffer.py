@@ -31,6 +31,8 @@ class Buffer:
                 raise TypeError(
                     f"Buffer takes a length in bytes, an array, a CPU tensor or a bytes-like object, not {type(source).__name__}"
                 )
+            if memory.dtype == "object":
+                raise TypeError("Buffer takes an array of numbers, not one of Python objects")
             if not memory.contiguous:
                 raise ValueError("Buffer takes contiguous memory: pass numpy.ascontiguousarray(a)")
             self._memory = memory
@@ -79,6 +81,8 @@ class Buffer:
         array = np.frombuffer(memory, np.uint8)
         array.flags.writeable = self.writable
         element = np.dtype(dtype)
+        if element.hasobject or not element.itemsize:
+            raise ValueError(f"a buffer holds numbers, and no {element}")
         if size % element.itemsize:
             raise ValueError(f"{size} bytes are no whole number of {element.name}s")
         return array.view(element).reshape(shape)

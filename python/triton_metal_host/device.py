@@ -43,6 +43,8 @@ class Device:
         counters: bool = False,
     ) -> None:
         self._checks = _read_checks(checks)
+        _check_flag("portable", portable)
+        _check_flag("counters", counters)
         self._portable = portable
         self._counters = counters
         self._queue = self.queue()
@@ -122,6 +124,10 @@ class Device:
         if not 0 < max_steps < 1 << 64:
             raise ValueError(f"max_steps must be from 1 to 2^64 - 1, not {max_steps}")
         wanted = self._checks if checks is None else _read_checks(checks)
+        for name, value in (("portable", portable), ("counters", counters)):
+            _check_flag(name, value)
+        if not isinstance(outputs, Iterable):
+            raise TypeError(f"outputs takes names of buffers, not {outputs!r}")
         outputs = (outputs,) if isinstance(outputs, str) else tuple(outputs)
         if checks is not None and "outputs" in wanted and not outputs:
             raise ValueError(
@@ -169,11 +175,16 @@ def configure(*, cache_directory: str | os.PathLike[str] | None, threads: int = 
     $TRITON_METAL_CACHE_DIR, or in the user's cache directory.
     """
     global _configured
+    if isinstance(threads, bool) or not isinstance(threads, int):
+        raise TypeError(f"threads must be an integer, not {threads!r}")
+    if not 0 <= threads <= _MOST_THREADS:
+        raise ValueError(f"threads must be from 0 to {_MOST_THREADS}, not {threads}")
     _configured = True
     _engine.configure("" if cache_directory is None else os.fspath(cache_directory), threads)
 
 
 _configured = False
+_MOST_THREADS = 4096
 
 
 def _configure_once() -> None:
@@ -187,7 +198,7 @@ def _configure_once() -> None:
 def _cache_directory() -> Path | None:
     named = os.environ.get("TRITON_METAL_CACHE_DIR")
     if named:
-        base = Path(named)
+        base = Path(named).absolute()
     elif sys.platform == "darwin":
         base = Path("~/Library/Caches/triton-metal").expanduser()
     else:
@@ -207,10 +218,15 @@ def _watch_interrupts() -> None:
         _engine.stop_on_interrupt()
 
 
+def _check_flag(name: str, value: object) -> None:
+    if value is not None and type(value).__name__ not in ("bool", "bool_"):
+        raise TypeError(f"{name} takes True or False, not {value!r}")
+
+
 def _read_checks(checks: bool | str | Iterable[str]) -> frozenset[str]:
     if isinstance(checks, bool):
         checks = ("all",) if checks else ()
-    if not isinstance(checks, Iterable):
+    if not isinstance(checks, Iterable) or isinstance(checks, Mapping):
         raise TypeError(f"checks takes True, a name or several names, not {checks!r}")
     names = [checks] if isinstance(checks, str) else list(checks)
     for name in names:

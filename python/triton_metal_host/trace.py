@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import operator
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -92,4 +93,18 @@ def positions_of(name: str, trace: Iterable[Any], kept: Any) -> tuple[tuple[Any,
         raise TypeError(f"{name}: trace_executions takes a whole number, not {kept!r}")
     if not 0 < kept < 1 << 32:
         raise ValueError(f"{name}: trace_executions is {kept}; 1 to 4294967295 are allowed")
-    return tuple(trace), kept
+    return tuple(_position(name, each) for each in trace), kept
+
+
+def _position(name: str, given: Any) -> tuple[int, int, int]:
+    """A position with three coordinates, of which those that are not given are 0."""
+    parts = tuple(given) if isinstance(given, (tuple, list)) else (given,)
+    try:
+        found = tuple(operator.index(part) for part in parts)
+    except TypeError:
+        found = ()
+    if not 1 <= len(found) <= 3 or min(found) < 0:
+        raise TypeError(
+            f"{name}: trace takes positions of threadgroups, like [(0, 0, 0)], not {given!r}"
+        )
+    return (*found, *(0,) * (3 - len(found)))  # type: ignore[return-value]

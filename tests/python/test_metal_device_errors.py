@@ -298,3 +298,48 @@ def test_errors_at_the_end_of_a_text_are_about_the_text(device: metal.Device, te
     assert "pragma" not in str(raised.value)
     lines = str(raised.value).splitlines()
     assert all(line.startswith("kernel.metal:") for line in lines if ": error: " in line)
+
+
+def test_what_would_be_lost_or_is_no_memory_is_refused() -> None:
+    device = metal.Device()
+    fill = device.pipeline(device.library("kernel void k(device int *o) { *o = 7; }").function("k"))
+    number, array, place = np.int32(3), np.zeros(4, np.int32), np.zeros((), np.int32)
+    for value in (number, array[2]):
+        with pytest.raises(TypeError, match="takes an array of int32, not int32 "):
+            fill(value, threads=1)
+    fill(place, threads=1)
+    assert place == 7
+    objects = np.array([object()], object)
+    with pytest.raises(TypeError, match="not one of Python objects"):
+        metal.Buffer(objects)
+    for dtype in ("V0", "U", object):
+        with pytest.raises(ValueError, match="a buffer holds numbers"):
+            metal.Buffer(16).contents(dtype)
+
+
+def test_options_of_pipelines_and_traces_are_checked() -> None:
+    device = metal.Device(counters=True)
+    function = device.library(
+        "kernel void k(device int *o, uint i [[thread_position_in_grid]]) { o[i] = 7; }"
+    ).function("k")
+    for wrong, message in (
+        ({"checks": {"bounds": False}}, "checks takes True, a name or several names"),
+        ({"portable": "yes"}, "portable takes True or False"),
+        ({"counters": 1}, "counters takes True or False"),
+        ({"outputs": 5}, "outputs takes names of buffers"),
+    ):
+        with pytest.raises(TypeError, match=message):
+            device.pipeline(function, **wrong)
+    fill, out = device.pipeline(function), np.zeros(128, np.int32)
+    for given in ([0], [(0,)], [(0, 0)], [(0, 0, 0)]):
+        [group] = fill(out, threads=128, trace=given).trace.threadgroups
+        assert len(group.accesses) == 1
+    with pytest.raises(
+        metal.LaunchError,
+        match=r"there is no threadgroup \(4, 0, 0\) to trace: the grid has 4, 1, 1",
+    ):
+        fill(out, threads=128, trace=[4])
+    with pytest.raises(TypeError, match="trace takes positions"):
+        fill(out, threads=128, trace=["x"])
+    with pytest.raises(ValueError, match="threads must be from 0 to 4096, not -1"):
+        metal.configure(cache_directory=None, threads=-1)

@@ -9,6 +9,7 @@
 
 using namespace llvm;
 using triton_metal::metal::Number;
+using triton_metal::metal::radixOf;
 using triton_metal::metal::ScalarType;
 
 namespace triton_metal {
@@ -20,7 +21,7 @@ Expected<std::array<uint32_t, 3>> parseExtent(StringRef text, StringRef option) 
   if (parts.size() > 3)
     return failure("--" + option + " takes one to three numbers, as in 1024 or 64,64");
   for (auto [index, part] : enumerate(parts))
-    if (part.trim().getAsInteger(0, extent[index]) || extent[index] == 0)
+    if (part.trim().getAsInteger(radixOf(part.trim()), extent[index]) || extent[index] == 0)
       return failure("--" + option + " takes positive numbers, and '" + part + "' is none");
   return extent;
 }
@@ -94,7 +95,7 @@ Expected<NpyArray> makeArray(StringRef text) {
   }
   if (kind == "random") {
     uint64_t seed = 0;
-    if (parts.size() == 4 && parts[3].getAsInteger(0, seed))
+    if (parts.size() == 4 && parts[3].getAsInteger(radixOf(parts[3]), seed))
       return failure("'" + parts[3] + "' is no seed");
     if (Error error = fillRandom(array, *type, seed))
       return std::move(error);
@@ -123,6 +124,13 @@ Expected<NpyArray> makeScalar(StringRef text, const ParameterInfo &parameter) {
     std::optional<ScalarType> named = metal::scalarTypeNamed(name);
     if (!named)
       return npyType(name).takeError();
+    if (type.kind != ScalarKind::None &&
+        ((type.kind == ScalarKind::Float) != (named->kind == ScalarKind::Float) ||
+         (type.kind == ScalarKind::BFloat) != (named->kind == ScalarKind::BFloat) ||
+         type.bits != named->bits))
+      return failure("parameter '" + parameter.name + "' is of type " + metal::nameOf(type) +
+                     ", and the number is given as " + name +
+                     ": leave the type out, or bind bytes with --bytes");
     type = *named;
   }
   if (type.kind == ScalarKind::None)

@@ -6,6 +6,7 @@
 #include "llvm/Support/MathExtras.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/raw_ostream.h"
+#include <filesystem>
 
 using namespace llvm;
 
@@ -85,6 +86,53 @@ Expected<NpyArray> readNpy(StringRef path) {
   return array;
 }
 
+/// Writes to an open file, and closes it. Returns what went wrong.
+static std::error_code writeTo(raw_fd_ostream &out, function_ref<void(raw_ostream &)> write) {
+  write(out);
+  out.close();
+  std::error_code code = out.error();
+  out.clear_error();
+  return code;
+}
+
+/// Writes a file in one step: what was there stays if the new content cannot be written. A symbolic
+/// link stays, and pipes and devices are written to.
+static Error writeFile(StringRef path, function_ref<void(raw_ostream &)> write) {
+  auto fail = [&](std::error_code code) {
+    return failure("cannot write '" + path + "': " + code.message());
+  };
+  sys::fs::file_status status;
+  std::error_code missing = sys::fs::status(path, status);
+  if (!missing && !sys::fs::is_regular_file(status)) {
+    std::error_code code;
+    raw_fd_ostream out(path, code, sys::fs::OF_None);
+    if (!code)
+      code = writeTo(out, write);
+    return code ? fail(code) : Error::success();
+  }
+  SmallString<128> target;
+  if (sys::fs::real_path(path, target)) { // there is no file yet
+    std::error_code none;
+    std::filesystem::path named(path.str());
+    std::filesystem::path linked = std::filesystem::read_symlink(named, none);
+    target = none ? path.str() : (named.parent_path() / linked).string();
+  }
+  SmallString<128> temporary;
+  int descriptor;
+  if (std::error_code code =
+          sys::fs::createUniqueFile(target + ".%%%%%%%%.tmp", descriptor, temporary,
+                                    sys::fs::OF_None, sys::fs::all_read | sys::fs::all_write))
+    return fail(code);
+  raw_fd_ostream out(descriptor, /*shouldClose=*/true);
+  std::error_code code = writeTo(out, write);
+  if (!code)
+    code = sys::fs::rename(temporary, target);
+  if (!code)
+    return Error::success();
+  sys::fs::remove(temporary);
+  return fail(code);
+}
+
 Error writeNpy(StringRef path, const NpyArray &array) {
   std::string header = "{'descr': '" + array.dtype + "', 'fortran_order': False, 'shape': (";
   for (int64_t extent : array.shape)
@@ -94,21 +142,12 @@ Error writeNpy(StringRef path, const NpyArray &array) {
   header += "), }";
   header.append((64 - (10 + header.size() + 1) % 64) % 64, ' ');
   header += '\n';
-  std::error_code code;
-  raw_fd_ostream out(path, code, sys::fs::OF_None);
-  if (code)
-    return failure("cannot write '" + path + "': " + code.message());
   char length[2];
   support::endian::write16le(length, static_cast<uint16_t>(header.size()));
-  out << StringRef("\x93NUMPY\x01\x00", 8) << StringRef(length, 2) << header;
-  out.write(reinterpret_cast<const char *>(array.bytes.data()), array.bytes.size());
-  out.close();
-  if (out.has_error()) {
-    Error error = failure("cannot write '" + path + "': " + out.error().message());
-    out.clear_error();
-    return error;
-  }
-  return Error::success();
+  return writeFile(path, [&](raw_ostream &out) {
+    out << StringRef("\x93NUMPY\x01\x00", 8) << StringRef(length, 2) << header;
+    out.write(reinterpret_cast<const char *>(array.bytes.data()), array.bytes.size());
+  });
 }
 
 Expected<std::string> npyType(StringRef name) {

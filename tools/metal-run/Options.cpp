@@ -1,9 +1,11 @@
 #include "tools/metal-run/Options.h"
+#include "host_device/metal/Numbers.h"
 #include "host_device/metal/ProfileReport.h"
 #include "llvm/ADT/StringExtras.h"
 #include <functional>
 
 using namespace llvm;
+using triton_metal::metal::radixOf;
 
 namespace triton_metal {
 
@@ -35,7 +37,7 @@ Expected<Assignment> assignment(StringRef option, StringRef text, StringRef form
 
 Error number(StringRef option, StringRef text, std::optional<uint64_t> &result) {
   uint64_t value;
-  if (text.getAsInteger(0, value))
+  if (text.getAsInteger(radixOf(text), value))
     return failure("--" + option + " takes a whole number of at least 0, and '" + text +
                    "' is none");
   result = value;

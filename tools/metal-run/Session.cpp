@@ -1,4 +1,5 @@
 #include "tools/metal-run/Session.h"
+#include "host_device/metal/Numbers.h"
 #include "tools/metal-run/Arrays.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
@@ -7,6 +8,7 @@
 #include "llvm/Support/JSON.h"
 
 using namespace llvm;
+using triton_metal::metal::radixOf;
 
 namespace triton_metal {
 
@@ -169,6 +171,11 @@ Error Session::bind(const DispatchOptions &given, Planned &planned) {
       if (bound.kind == DispatchOptions::Binding::Array)
         if (Error error = checkType(*array, **parameter))
           return error;
+      if (uint64_t unit = (*parameter)->elementSize;
+          unit && array->bytes.size() > unit && array->bytes.size() % unit)
+        return failure("parameter '" + (*parameter)->name + "' (" + (*parameter)->elementType +
+                       ") takes values of " + Twine(unit) + " bytes each, and '" + value +
+                       "' has " + Twine(array->bytes.size()) + " bytes, which is no multiple");
       if (array->bytes.empty()) // an empty array still needs an address
         array->bytes.reserve(1);
     }
@@ -191,7 +198,7 @@ Error Session::bind(const DispatchOptions &given, Planned &planned) {
   std::vector<uint32_t> &lengths = planned.dispatch.threadgroupMemoryLengths;
   for (const auto &[key, text] : given.threadgroupMemory) {
     uint32_t index = 0, bytes = 0;
-    if (StringRef(text).getAsInteger(0, bytes))
+    if (StringRef(text).getAsInteger(radixOf(text), bytes))
       return failure("--threadgroup-memory=" + key + "=" + text + ": write index=bytes");
     auto parameter = findParameter(info, key, ParameterInfo::Kind::Threadgroup);
     if (!parameter)

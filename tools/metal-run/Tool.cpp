@@ -51,6 +51,22 @@ static int scanFiles(const ToolOptions &given, raw_ostream &out, raw_ostream &er
   return status;
 }
 
+int runToolOnStreams(ArrayRef<std::string> arguments) {
+  raw_fd_ostream &out = outs(), &err = errs();
+  int status = runTool(arguments, out, err);
+  out.flush();
+  if (std::error_code code = out.error()) {
+    // LLVM would end the process with a crash of its own.
+    out.clear_error();
+    if (code == std::errc::broken_pipe)
+      return 128 + 13; // as a program that a pipe has stopped
+    err << "metal-run: the output cannot be written: " << code.message() << "\n";
+    status = 1;
+  }
+  err.clear_error();
+  return status;
+}
+
 int runTool(ArrayRef<std::string> arguments, raw_ostream &out, raw_ostream &err) {
   auto fail = [&](Error error) {
     err << "metal-run: " << toString(std::move(error)) << "\n";

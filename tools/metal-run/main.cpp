@@ -4,6 +4,5 @@
 
 int main(int argc, char **argv) {
   llvm::InitLLVM init(argc, argv);
-  return triton_metal::runTool(std::vector<std::string>(argv + 1, argv + argc), llvm::outs(),
-                               llvm::errs());
+  return triton_metal::runToolOnStreams(std::vector<std::string>(argv + 1, argv + argc));
 }

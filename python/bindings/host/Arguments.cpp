@@ -32,6 +32,9 @@ bool BoundArguments::bindArray(const HeldPipeline::Parameter &parameter, PyObjec
   if (!PyCapsule_IsValid(capsule.get(), nullptr))
     return false;
   auto *array = static_cast<ArrayStruct *>(PyCapsule_GetPointer(capsule.get(), nullptr));
+  // A number of NumPy's shows a copy of itself.
+  if (parameter.isWritten && array->dimensions == 0)
+    return false;
   constexpr int needed = Contiguous | Aligned | NotSwapped;
   bool isWritable = array->flags & Writable;
   if (array->two != 2 || array->letter != parameter.letter ||

@@ -280,8 +280,7 @@ PyObject *metalRun(PyObject *, PyObject *list) {
   int status;
   {
     WithoutLock unlocked;
-    status = runTool(arguments, llvm::outs(), llvm::errs());
-    llvm::outs().flush();
+    status = runToolOnStreams(arguments);
   }
   if (PyErr_CheckSignals())
     return nullptr;
