@@ -179,14 +179,14 @@ template <typename Visit>
 void forEachLine(const ProfileReport::Part &part, const std::string &file, const FileLines &lines,
                  Visit visit) {
   std::vector<std::string> text = textOf(part, file);
-  uint32_t last = static_cast<uint32_t>(text.size());
-  if (!lines.empty())
-    last = std::max(last, lines.rbegin()->first);
-  for (uint32_t number = 1; number <= last; ++number) {
+  for (uint32_t number = 1; number <= text.size(); ++number) {
     auto found = lines.find(number);
-    visit(number, number <= text.size() ? text[number - 1] : std::string(),
-          found == lines.end() ? nullptr : found->second);
+    visit(number, text[number - 1], found == lines.end() ? nullptr : found->second);
   }
+  // Lines that the file does not have, as #line may name any.
+  for (auto found = lines.upper_bound(static_cast<uint32_t>(text.size())); found != lines.end();
+       ++found)
+    visit(found->first, std::string(), found->second);
 }
 
 //===----------------------------------------------------------------------===//

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -53,10 +53,14 @@ _ALL_CHECKS = tuple(
 )
 
 
-def _check_bits(check: str | Sequence[str] | None) -> tuple[int, bool]:
+def _check_bits(check: bool | str | Sequence[str] | None) -> tuple[int, bool]:
     """The bits of the checks, and whether the launch is portable."""
-    if check is None:
+    if check is None or check is False:
         return 0, False
+    if check is True:
+        check = "all"
+    if not isinstance(check, Iterable) or isinstance(check, Mapping):
+        raise LaunchTypeError(f"check takes True, a name or several names of checks, not {check!r}")
     names = [check] if isinstance(check, str) else list(check)
     names = [
         part for name in names for part in (name.split(",") if isinstance(name, str) else [name])
@@ -120,7 +124,7 @@ _blocks = _Blocks()
 
 @contextmanager
 def launch_options(
-    check: str | Sequence[str] | None = None,
+    check: bool | str | Sequence[str] | None = None,
     count: bool = False,
     schedule: int | None = None,
     seed: int | None = None,
@@ -130,7 +134,7 @@ def launch_options(
 
     ``check="bounds"`` stops at the first out-of-bounds access. Further checks are ``"races"``, ``"initialized"``,
     ``"divergence"``, ``"arithmetic"``, ``"nans"`` and ``"steps"`` (``max_steps`` iterations of loops for a SIMD-group);
-    several are given as a list, or as ``"all"``, which leaves out NaNs. ``"same-values"`` is ``"races"``
+    several are given as a list, or as ``"all"`` or True, which leave out NaNs. ``"same-values"`` is ``"races"``
     that also reports two threads that store the same value to one place. A launch that fails a check leaves its arrays
     as they were. ``check="portable"`` checks bounds, too, answers what Metal
     does not promise with the worst that it allows, and reports results that depend on it; ``seed`` draws its choices.

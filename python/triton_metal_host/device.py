@@ -10,6 +10,7 @@ import re
 import signal
 import sys
 import tempfile
+import warnings
 import weakref
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -207,7 +208,13 @@ def _cache_directory() -> Path | None:
     try:
         directory.mkdir(parents=True, exist_ok=True)
         tempfile.TemporaryFile(dir=directory).close()
-    except OSError:
+    except OSError as error:
+        if named:
+            warnings.warn(
+                f"TRITON_METAL_CACHE_DIR is {named!r}, where no kernel can be kept: {error.strerror or error}",
+                RuntimeWarning,
+                stacklevel=2,
+            )
         return None
     return directory if directory.is_absolute() else None
 

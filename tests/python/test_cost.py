@@ -500,3 +500,12 @@ def test_arrays_of_mlx_are_counted_as_aligned_as_on_a_gpu() -> None:
     whole, part = (work.counters["device_accesses_16"] for work in counted.works)
     assert whole == 3 * 256
     assert part < whole
+
+
+def test_checks_are_named_or_all() -> None:
+    memory = np.zeros(4096, np.float32)
+    with triton.launch_options(check=True), pytest.raises(DeviceError, match="x_ptr"):
+        unmasked_kernel[(3,)](memory[:1280], 1280, BLOCK=512)
+    for wrong in (1, {"bounds": True}):
+        with pytest.raises(LaunchTypeError, match="check takes True, a name or several names"), triton.launch_options(check=wrong):  # fmt: skip
+            pass

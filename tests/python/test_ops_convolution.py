@@ -289,3 +289,13 @@ def test_images_and_filters_that_are_far_apart(name: str, groups: int) -> None:
 
     if name != "filters":
         assert torch.equal(gradient(far_x), gradient(x))
+
+
+def test_what_leaves_nothing_to_compute_is_named() -> None:
+    x, w = np.ones((1, 4, 3), np.float32), np.ones((2, 3, 3), np.float32)
+    with pytest.raises(LaunchValueError, match=r"padding=9 takes more than all of the result"):
+        ops.conv_transpose1d(x, w, padding=9)
+    with pytest.raises(
+        LaunchValueError, match=r"x must have at least one channel but has shape \(1, 4, 0\)"
+    ):
+        ops.conv1d(x[..., :0], w[..., :0])

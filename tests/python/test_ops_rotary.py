@@ -196,3 +196,13 @@ def test_bad_arguments(call, error, message) -> None:
 @pytest.mark.parametrize("base", [2.0**-126, 1.0, 3.4028234663852886e38])
 def test_any_base_of_float32_gives_numbers(base: float) -> None:
     assert np.isfinite(ops.rotary_embedding(X, base=base)).all()
+
+
+def test_tables_that_require_a_gradient_are_taken_where_none_is_computed() -> None:
+    torch = pytest.importorskip("torch")
+    x, cos, sin = torch.ones(1, 1, 4, 8), torch.ones(4, 4), torch.zeros(4, 4)
+    cos.requires_grad_()
+    with pytest.raises(LaunchValueError, match="cos must not require a gradient"):
+        ops.rotary_embedding(x, cos=cos, sin=sin)
+    with torch.no_grad():
+        assert torch.equal(ops.rotary_embedding(x, cos=cos, sin=sin), x)

@@ -76,9 +76,9 @@ const std::vector<Row> &rows() {
     };
   };
   using Binding = DispatchOptions::Binding;
-  static const std::string checkHelp =
-      "Stop at the first mistake of the kernel, with its line: all checks but nans, or some of " +
-      Checks::list();
+  static const std::string checkHelp = "Stop at the first mistake of the kernel, with its line: "
+                                       "all checks but nans and same-values, or some of " +
+                                       Checks::list();
   static const std::vector<Row> all = {
       {"What to run", {}},
       {"",

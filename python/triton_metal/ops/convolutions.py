@@ -74,6 +74,8 @@ def _convolve(
     inputs_first = transposed and not last
     inputs = w.shape[0] if inputs_first else inside * groups
     outputs = inside * groups if inputs_first else w.shape[0]
+    if not channels:
+        raise fail(function, f"x must have at least one channel but has shape {tuple(x.shape)}.")
     if channels != inputs or not inside or w.shape[0] % groups:
         raise fail(
             function,
@@ -102,7 +104,13 @@ def _convolve(
             )
         else:
             size.append((n - 1) * step - 2 * pad + reach + extra)
-    if any(n < 0 or (n == 0 and not transposed) for n in size):
+    if transposed and any(n < 0 for n in size):
+        raise fail(
+            function,
+            f"padding={padding!r} takes more than all of the result, which shape {tuple(x.shape)} of x and shape {tuple(w.shape)} of w "
+            f"with stride={stride!r} and dilation={dilation!r} make.",
+        )
+    if any(n <= 0 for n in size) and not transposed:
         raise fail(
             function,
             f"x must be at least as large with its padding as w with its dilation, but shape {tuple(x.shape)} with "

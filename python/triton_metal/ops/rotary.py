@@ -7,6 +7,7 @@ so that a program computes or reads them once and turns HEADS rows, one after th
 from __future__ import annotations
 
 import math
+import sys
 from typing import Any
 
 import triton_metal as triton
@@ -265,7 +266,7 @@ def rotary_embedding(
     if cos is not None:
         for each, table in (("cos", cos), ("sin", sin)):
             check_dtype(name, each, table, FLOATS)
-            if is_torch(table) and table.requires_grad:
+            if is_torch(table) and table.requires_grad and sys.modules["torch"].is_grad_enabled():
                 raise fail(name, f"{each} must not require a gradient, as none is computed for it.")
             check_rank(name, each, table, 2)
             wanted = (max(table.shape[0], offset + x.shape[where]), dims // 2)
