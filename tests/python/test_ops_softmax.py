@@ -173,3 +173,12 @@ def test_rows_across_2_to_the_31_elements(
         back = softmaxes._backward(x, y, 0, log)[0]
     for found, wanted in ((y, expected), (back, dx)):
         np.testing.assert_allclose(found[:, :4], wanted, rtol=2e-3, atol=1e-6)
+
+
+def test_zero_tensors_of_torch_are_zeros() -> None:
+    torch = pytest.importorskip("torch")
+    x = torch.randn(3, 4, requires_grad=True)
+    torch.sgn(ops.softmax(x)).sum().backward()  # gives a gradient without memory
+    assert torch.equal(x.grad, torch.zeros(3, 4))
+    zero = torch._efficientzerotensor((3, 4))
+    assert torch.equal(ops.softmax(zero), torch.full((3, 4), 0.25))

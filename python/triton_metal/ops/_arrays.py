@@ -137,8 +137,17 @@ def contiguous(x: Array) -> Array:
 
 
 def resolved(x: Any) -> Any:
-    """``x``, or a copy of a tensor with the negative bit, whose numbers lie in memory with the other sign."""
-    return x.resolve_neg() if is_torch(x) and x.is_neg() else x
+    """``x``, or a copy of a tensor whose numbers do not lie in memory: with the negative bit, they have the other sign there, and
+    a zero tensor (what `torch.sgn` gives as a gradient) has no memory.
+    """
+    if not is_torch(x):
+        return x
+    if x._is_zerotensor():
+        import torch
+
+        zeros = torch.zeros(x.shape, dtype=x.dtype, device=x.device)
+        return zeros + x if x.requires_grad else zeros
+    return x.resolve_neg() if x.is_neg() else x
 
 
 def is_whole(x: Array) -> bool:
