@@ -33,11 +33,16 @@ private:
   PyObject *object = nullptr;
 };
 
+/// Takes Python's lock again. While the interpreter ends, Python would end this thread by unwinding
+/// its stack, which C++ code does not survive: the thread then sleeps until the process has ended,
+/// as it does from Python 3.14 on.
+void takeLock(PyThreadState *state);
+
 /// Other threads run Python meanwhile.
 class WithoutLock {
 public:
   WithoutLock() : state(PyEval_SaveThread()) {}
-  ~WithoutLock() { PyEval_RestoreThread(state); }
+  ~WithoutLock() noexcept(false) { takeLock(state); }
   WithoutLock(const WithoutLock &) = delete;
 
 private:
