@@ -113,11 +113,17 @@ public:
     for (BasicBlock *header : divided) {
       SmallVector<BasicBlock *> exiting;
       info.getLoopFor(header)->getExitingBlocks(exiting);
-      for (BasicBlock *block : exiting)
+      for (BasicBlock *block : exiting) {
+        // No pass leads a thread around the first block of a loop, which must be free to move.
+        if (block == header &&
+            !callsIn(block, [&](Function &callee) { return dividing.contains(callee); }))
+          continue;
         if (block != endOf(*info.getLoopFor(header)).branch->getParent()) {
           IRBuilder<> builder(block->getTerminator());
           markEnd(builder);
         }
+      }
+      endOf(*info.getLoopFor(header));
       analyze();
     }
     if (!ends.empty())
@@ -160,11 +166,19 @@ private:
   bool dividesExchange(Loop &loop) const {
     SmallVector<BasicBlock *> latches;
     loop.getLoopLatches(latches);
+    auto isDivided = [&](BasicBlock *block) {
+      return any_of(latches,
+                    [&](BasicBlock *latch) { return !dominators.dominates(block, latch); });
+    };
     return any_of(loop.blocks(), [&](BasicBlock *block) {
-      return callsIn(block, [&](Function &callee) { return dividing.contains(callee); }) ||
-             (exchangesIn(block) && any_of(latches, [&](BasicBlock *latch) {
-                return !dominators.dominates(block, latch);
-              }));
+      Loop *inner = info.getLoopFor(block);
+      if (inner == &loop)
+        return callsIn(block, [&](Function &callee) { return dividing.contains(callee); }) ||
+               (exchangesIn(block) && isDivided(block));
+      // An inner loop that all threads come to: what divides them in it is a matter of its own.
+      while (inner->getParentLoop() != &loop)
+        inner = inner->getParentLoop();
+      return exchangesIn(block) && isDivided(inner->getHeader());
     });
   }
 

@@ -357,6 +357,7 @@ def test_strides() -> None:
     same(out, np.arange(12).reshape(3, 4).T)
 
 
+@pytest.mark.own_check  # checked launches copy what is not aligned
 def test_buffers_are_taken_over(way: str) -> None:
     x = available(sample())
     address = np.array(x, copy=False).ctypes.data

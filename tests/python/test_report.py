@@ -436,7 +436,7 @@ def test_accesses_that_are_alike_share_a_picture() -> None:
 
 
 def test_numbers_have_the_right_words(tmp_path: Path) -> None:
-    x, out = np.ones((2, 32), np.float32)
+    x, out = np.ones((2, 128), np.float32)
     page = unrolled_kernel.report(tmp_path / "k.html", (1,), x, out, 0, 1, 32, num_warps=1)
     text = page.read_text()
     assert "1 program (1 × 1 × 1) of 32 threads" in text

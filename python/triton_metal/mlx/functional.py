@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from .. import coverage, messages, profiling, refit
+from .. import coverage, messages, profiling, refit, traced
 from ..errors import LaunchTypeError, LaunchValueError
 from ..metal_text import (
     MAX_BUFFERS,
@@ -65,9 +65,6 @@ LAUNCH_OPTIONS = (
 )
 # What an element of an array of truth values, filled with anything but 0, is to a kernel that reads words.
 _FILLED_WORD = 0x01010101
-
-#: Each is told of every call, before it: the kernel, the grid, and the arguments with new arrays for the outputs.
-listeners: list[Callable[[Any, tuple[int, int, int], list[Any]], None]] = []
 
 _lock = threading.RLock()
 _metal_kernel: Callable[..., Any] | None = None
@@ -121,7 +118,7 @@ def call(
     own_words = words[: 4 * len(words_of(visible))]
     functional(compiled, tuple(specs)).check_outputs(sizes, own_words, specs, init_value)
 
-    for listen in listeners:
+    for listen in traced.call_listeners:
         known = {**values, **_new_arrays(specs, init_value, stream)}
         listen(compiled, sizes, [known[argument["name"]] for argument in visible])
 

@@ -28,7 +28,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from .. import _native, refit, refusals
+from .. import _native, refit, refusals, traced
 from ..errors import DeviceError
 
 _module: Any = None
@@ -83,11 +83,9 @@ def native() -> Any:
                 # Metal's buffers are aligned, and few arrays begin elsewhere; MLX's for CPUs are not.
                 import mlx.core as mx
 
-                from ..launcher import leaves_out
-
                 has_gpu = mx.metal.is_available()
                 # Only Apple's compiler refuses what the host device takes.
-                _module.set_leave_out(leaves_out)
+                _module.set_leave_out(traced.leaves_out)
                 _native.set_route("mlx", launch if has_gpu else _module.launch)
                 _native.align_mlx_arrays(has_gpu)
                 atexit.register(_tell_last_error)

@@ -16,8 +16,7 @@ from ..cost.measure import work_of
 from ..cost.model import Work
 from ..errors import DeviceAssertionError
 from ..launcher import searches
-from ..mlx.functional import listeners
-from ..mlx.in_place import is_traced
+from ..traced import call_listeners
 
 if TYPE_CHECKING:
     from triton_metal_host import Trace
@@ -85,6 +84,8 @@ def recording() -> Iterator[Recording]:
     def add(kernel: Any, grid: tuple[int, int, int], arguments: Sequence[Any]) -> None:
         if threading.get_ident() != thread or searches.depth:
             return
+        from ..mlx.in_place import is_traced
+
         if is_traced(arguments):
             result.left_out += 1
             return
@@ -108,11 +109,11 @@ def recording() -> Iterator[Recording]:
             chain.add(enter)
         knobs.runtime.launch_enter_hook = chain
     chain.add(hook)
-    listeners.append(add)
+    call_listeners.append(add)
     try:
         yield result
     finally:
-        listeners.remove(add)
+        call_listeners.remove(add)
         chain.remove(hook)
         if chain is not enter:
             knobs.runtime.launch_enter_hook = enter
