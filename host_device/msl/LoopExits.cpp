@@ -68,6 +68,7 @@ public:
     if (!isNew)
       return found->second;
     DominatorTree dominators(function);
+    LoopInfo info(dominators);
     SmallVector<BasicBlock *> ends;
     for (BasicBlock &block : function)
       if (isa<ReturnInst>(block.getTerminator()))
@@ -75,10 +76,15 @@ public:
     bool divides = any_of(instructions(function), [&](Instruction &inst) {
       auto *call = dyn_cast<CallBase>(&inst);
       Function *callee = call ? call->getCalledFunction() : nullptr;
-      return callee && exchanges.contains(callee) &&
-             (contains(*callee) || any_of(ends, [&](BasicBlock *end) {
-                return !dominators.dominates(call->getParent(), end);
-              }));
+      if (!callee || !exchanges.contains(callee))
+        return false;
+      if (contains(*callee))
+        return true;
+      // What divides threads in a loop is a matter of that loop.
+      BasicBlock *block = call->getParent();
+      if (Loop *loop = info.getLoopFor(block))
+        block = loop->getOutermostLoop()->getHeader();
+      return any_of(ends, [&](BasicBlock *end) { return !dominators.dominates(block, end); });
     });
     return known[&function] = divides;
   }
