@@ -1,5 +1,6 @@
 #include "host_device/engine/Cache.h"
 #include "host_device/engine/Processor.h"
+#include "host_device/engine/ReplaceFile.h"
 #include "host_device/msl/Frontend.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Config/llvm-config.h"
@@ -103,21 +104,12 @@ std::optional<std::string> DiskCache::find(StringRef kind, StringRef key) const 
 void DiskCache::insert(StringRef kind, StringRef key, StringRef content) const {
   if (!enabled())
     return;
-  std::string place = path(kind, key);
-  SmallString<128> temporary;
-  int descriptor;
-  if (sys::fs::createUniqueFile(place + ".%%%%%%%%.tmp", descriptor, temporary))
-    return;
-  raw_fd_ostream stream(descriptor, /*shouldClose=*/true);
-  uint64_t sum = xxh3_64bits(content);
-  stream << header(kind, key);
-  stream.write(reinterpret_cast<const char *>(&sum), 8);
-  stream << content;
-  stream.close();
-  bool failed = stream.has_error();
-  stream.clear_error();
-  if (failed || sys::fs::rename(temporary, place))
-    sys::fs::remove(temporary);
+  replaceFile(path(kind, key), [&](raw_ostream &stream) {
+    uint64_t sum = xxh3_64bits(content);
+    stream << header(kind, key);
+    stream.write(reinterpret_cast<const char *>(&sum), 8);
+    stream << content;
+  });
 }
 
 //===----------------------------------------------------------------------===//

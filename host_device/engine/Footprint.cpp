@@ -24,8 +24,7 @@ Footprint::Footprint(const LaunchState &launch) {
     memories.back().end = std::max(memories.back().end, end);
   }
   for (Memory &memory : memories)
-    memory.lines = std::make_unique<std::atomic<uint8_t>[]>(
-        (memory.end - memory.begin + lineBytes - 1) / lineBytes);
+    memory.lines = std::make_unique<std::atomic<uint8_t>[]>(memory.numLines());
   for (uint32_t index : buffers)
     for (Memory &memory : memories)
       if (startOf(index) >= memory.begin && startOf(index) < memory.end)
@@ -51,8 +50,7 @@ void Footprint::mark(int32_t buffer, uint64_t first, uint64_t last, Use use) {
 uint64_t Footprint::count(Use use) const {
   uint64_t found = elsewhere[use].load(std::memory_order_relaxed);
   for (const Memory &memory : memories)
-    for (uint64_t line = 0, end = (memory.end - memory.begin + lineBytes - 1) / lineBytes;
-         line != end; ++line)
+    for (uint64_t line = 0, end = memory.numLines(); line != end; ++line)
       found += (memory.lines[line].load(std::memory_order_relaxed) & use) != 0;
   return found;
 }

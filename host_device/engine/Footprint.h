@@ -29,6 +29,7 @@ private:
   struct Memory {
     uint64_t begin = 0, end = 0;
     std::unique_ptr<std::atomic<uint8_t>[]> lines;
+    uint64_t numLines() const { return (end - begin + lineBytes - 1) / lineBytes; }
   };
   std::vector<Memory> memories;
   struct Place {

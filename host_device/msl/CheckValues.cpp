@@ -1,4 +1,5 @@
 #include "host_device/msl/CheckValues.h"
+#include "host_device/msl/Marks.h"
 #include "llvm/IR/Constants.h"
 #include "llvm/IR/DebugInfoMetadata.h"
 #include "llvm/IR/InstIterator.h"
@@ -48,14 +49,9 @@ void buildCheck(IRBuilderBase &builder, Value *bad, StringRef text) {
       number = count - back;
   if (number == count)
     notes->addOperand(node);
-  auto callee = module.getOrInsertFunction(
-      checkValueName,
+  FunctionCallee callee = declareMark(
+      module, checkValueName,
       FunctionType::get(builder.getVoidTy(), {builder.getInt1Ty(), builder.getInt32Ty()}, false));
-  auto *function = cast<Function>(callee.getCallee());
-  function->setDoesNotThrow();
-  function->setConvergent();
-  function->setOnlyAccessesInaccessibleMemory();
-  function->addFnAttr(Attribute::NoMerge);
   builder.CreateCall(callee, {bad, builder.getInt32(number)});
 }
 

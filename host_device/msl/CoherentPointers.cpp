@@ -1,5 +1,6 @@
 #include "host_device/msl/CoherentPointers.h"
 #include "host_device/msl/CodeVisitor.h"
+#include "host_device/msl/SyntaxTree.h"
 #include "clang/AST/ExprCXX.h"
 #include "clang/Basic/SourceManager.h"
 
@@ -102,21 +103,12 @@ private:
   Expr *mark(Expr *pointer) {
     SourceLocation place = pointer->getExprLoc();
     QualType type = pointer->getType();
-    auto *function = DeclRefExpr::Create(
-        context, NestedNameSpecifierLoc(), SourceLocation(), marker,
-        /*RefersToEnclosingVariableOrCapture=*/false, place, marker->getType(), VK_LValue);
-    auto *callee = ImplicitCastExpr::Create(context, context.getPointerType(marker->getType()),
-                                            CK_FunctionToPointerDecay, function, nullptr,
-                                            VK_PRValue, FPOptionsOverride());
     auto cast = [&](Expr *value, QualType to) {
       return ImplicitCastExpr::Create(context, to, CK_BitCast, value, nullptr, VK_PRValue,
                                       FPOptionsOverride());
     };
-    QualType result = marker->getReturnType();
     Expr *argument = cast(pointer, marker->getParamDecl(0)->getType());
-    auto *call =
-        CallExpr::Create(context, callee, argument, result, VK_PRValue, place, FPOptionsOverride());
-    return cast(call, type);
+    return cast(makeCall(context, marker, argument, place), type);
   }
 };
 
@@ -126,9 +118,7 @@ void CoherentPointers::run(ASTContext &context, Decl *declaration) {
   if (context.getSourceManager().isInSystemHeader(declaration->getLocation()))
     return;
   if (!marker)
-    for (NamedDecl *found : context.getTranslationUnitDecl()->lookup(
-             DeclarationName(&context.Idents.get("__tm_coherent"))))
-      marker = dyn_cast<FunctionDecl>(found);
+    marker = functionNamed(context, "__tm_coherent");
   if (marker)
     Visitor(context, done, marker).TraverseDecl(declaration);
 }

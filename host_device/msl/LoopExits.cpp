@@ -1,4 +1,5 @@
 #include "host_device/msl/LoopExits.h"
+#include "host_device/msl/Marks.h"
 #include "host_device/msl/Stdlib.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SetVector.h"
@@ -19,10 +20,15 @@ namespace {
 
 constexpr StringLiteral loopName = "__tm_loop", leaveName = "__tm_leave";
 
+/// The function that an instruction calls, or null.
+Function *calleeOf(Instruction &inst) {
+  auto *call = dyn_cast<CallBase>(&inst);
+  return call ? call->getCalledFunction() : nullptr;
+}
+
 CallInst *callOf(Instruction &inst, StringRef name) {
-  auto *call = dyn_cast<CallInst>(&inst);
-  Function *callee = call ? call->getCalledFunction() : nullptr;
-  return callee && callee->getName() == name ? call : nullptr;
+  Function *callee = calleeOf(inst);
+  return callee && callee->getName() == name ? dyn_cast<CallInst>(&inst) : nullptr;
 }
 
 uint64_t numberOf(const CallInst &call, unsigned argument) {
@@ -74,14 +80,13 @@ public:
       if (isa<ReturnInst>(block.getTerminator()))
         ends.push_back(&block);
     bool divides = any_of(instructions(function), [&](Instruction &inst) {
-      auto *call = dyn_cast<CallBase>(&inst);
-      Function *callee = call ? call->getCalledFunction() : nullptr;
+      Function *callee = calleeOf(inst);
       if (!callee || !exchanges.contains(callee))
         return false;
       if (contains(*callee))
         return true;
       // What divides threads in a loop is a matter of that loop.
-      BasicBlock *block = call->getParent();
+      BasicBlock *block = inst.getParent();
       if (Loop *loop = info.getLoopFor(block))
         block = loop->getOutermostLoop()->getHeader();
       return any_of(ends, [&](BasicBlock *end) { return !dominators.dominates(block, end); });
@@ -159,8 +164,8 @@ private:
 
   bool callsIn(BasicBlock *block, function_ref<bool(Function &callee)> isWanted) const {
     return any_of(*block, [&](Instruction &inst) {
-      auto *call = dyn_cast<CallBase>(&inst);
-      return call && call->getCalledFunction() && isWanted(*call->getCalledFunction());
+      Function *callee = calleeOf(inst);
+      return callee && isWanted(*callee);
     });
   }
   bool exchangesIn(BasicBlock *block) const {
@@ -299,13 +304,8 @@ private:
   }
 
   void markEnd(IRBuilder<> &builder) {
-    FunctionCallee callee = function.getParent()->getOrInsertFunction(
-        stepEndName, FunctionType::get(builder.getVoidTy(), false));
-    auto *mark = cast<Function>(callee.getCallee());
-    mark->setDoesNotThrow();
-    mark->setConvergent();
-    mark->setOnlyAccessesInaccessibleMemory();
-    mark->addFnAttr(Attribute::NoMerge);
+    FunctionCallee callee = declareMark(*function.getParent(), stepEndName,
+                                        FunctionType::get(builder.getVoidTy(), false));
     builder.CreateCall(callee)->setConvergent();
   }
 
@@ -326,14 +326,11 @@ private:
 } // namespace
 
 void dropLoopExits(Module &module) {
-  for (StringRef name : {loopName, leaveName})
-    if (Function *mark = module.getFunction(name)) {
-      for (User *user : make_early_inc_range(mark->users()))
-        if (auto *call = dyn_cast<CallInst>(user))
-          call->eraseFromParent();
-      if (mark->use_empty())
-        mark->eraseFromParent();
-    }
+  for (StringRef name : {loopName, leaveName}) {
+    eraseCalls(module, name);
+    if (Function *mark = module.getFunction(name); mark && mark->use_empty())
+      mark->eraseFromParent();
+  }
 }
 
 void keepExitsInLoops(Module &module) {

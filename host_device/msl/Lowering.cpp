@@ -5,6 +5,7 @@
 #include "host_device/msl/KeepMath.h"
 #include "host_device/msl/LoopExits.h"
 #include "host_device/msl/MarkMath.h"
+#include "host_device/msl/Marks.h"
 #include "host_device/msl/MetalTarget.h"
 #include "host_device/msl/OutOfLine.h"
 #include "host_device/msl/PassRunner.h"
@@ -391,12 +392,8 @@ void simplify(Module &module, const MslOptions &options) {
 
 /// Drops the calls of `__tm_together`, unless they are checked.
 void resolveTogether(Module &module, const Checks &checks) {
-  Function *together = module.getFunction(togetherName);
-  if (!together || checks.divergence)
-    return;
-  for (User *user : make_early_inc_range(together->users()))
-    if (auto *call = dyn_cast<CallInst>(user))
-      call->eraseFromParent();
+  if (!checks.divergence)
+    eraseCalls(module, togetherName);
 }
 
 /// Inlines everything and checks the kernels' variables.

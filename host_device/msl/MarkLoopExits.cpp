@@ -1,5 +1,6 @@
 #include "host_device/msl/CodeVisitor.h"
 #include "host_device/msl/LoopExits.h"
+#include "host_device/msl/SyntaxTree.h"
 #include "clang/AST/ExprCXX.h"
 #include "clang/AST/StmtCXX.h"
 #include "clang/Basic/SourceManager.h"
@@ -81,18 +82,11 @@ private:
   }
 
   Expr *call(FunctionDecl *function, unsigned a, unsigned b, SourceLocation place) {
-    auto *name = DeclRefExpr::Create(context, NestedNameSpecifierLoc(), SourceLocation(), function,
-                                     /*RefersToEnclosingVariableOrCapture=*/false, place,
-                                     function->getType(), VK_LValue);
-    auto *callee = ImplicitCastExpr::Create(context, context.getPointerType(function->getType()),
-                                            CK_FunctionToPointerDecay, name, nullptr, VK_PRValue,
-                                            FPOptionsOverride());
     auto number = [&](unsigned value) -> Expr * {
       return IntegerLiteral::Create(context, llvm::APInt(context.getIntWidth(context.IntTy), value),
                                     context.IntTy, place);
     };
-    return CallExpr::Create(context, callee, {number(a), number(b)}, context.VoidTy, VK_PRValue,
-                            place, FPOptionsOverride());
+    return makeCall(context, function, {number(a), number(b)}, place);
   }
 };
 
@@ -120,15 +114,10 @@ private:
 void LoopExits::run(ASTContext &context, Decl *declaration) {
   if (context.getSourceManager().isInSystemHeader(declaration->getLocation()))
     return;
-  auto find = [&](FunctionDecl *&function, llvm::StringRef name) {
-    if (function)
-      return;
-    for (NamedDecl *found :
-         context.getTranslationUnitDecl()->lookup(DeclarationName(&context.Idents.get(name))))
-      function = dyn_cast<FunctionDecl>(found);
-  };
-  find(loop, "__tm_loop");
-  find(leave, "__tm_leave");
+  if (!loop)
+    loop = functionNamed(context, "__tm_loop");
+  if (!leave)
+    leave = functionNamed(context, "__tm_leave");
   if (loop && leave)
     Visitor(context, done, loop, leave).TraverseDecl(declaration);
 }

@@ -53,6 +53,9 @@ _ALL_CHECKS = tuple(
 )
 
 
+_BOUNDS = 1 << _native.check_names.index("bounds")
+
+
 def _check_bits(check: bool | str | Sequence[str] | None) -> tuple[int, bool]:
     """The bits of the checks, and whether the launch is portable."""
     if check is None or check is False:
@@ -188,8 +191,7 @@ def _in_block(
     lenient: bool = False,
 ) -> Iterator[LaunchLog]:
     # A portable launch checks bounds.
-    bounds = 1 << _native.check_names.index("bounds")
-    held = checks if portable is None else bounds
+    held = checks if portable is None else _BOUNDS
     block = _Block(LaunchLog(), counts, apart, held, max_steps, lenient)
 
     def record(kernel: CompiledKernel, counters: dict[str, int]) -> None:
@@ -213,10 +215,9 @@ def leaves_out(kernel: CompiledKernel) -> bool:
 
     The log of lenient blocks has it without counters.
     """
-    reached = list(_blocks.reached())
     if not all(block.lenient and not block.checks for block in _blocks.open):
         return False
-    for block in reached:
+    for block in _blocks.reached():
         block.log.launches.append(LaunchRecord(kernel, {}))
     return True
 

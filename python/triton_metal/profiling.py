@@ -12,6 +12,7 @@ from typing import Any
 
 from . import _native, files
 from .errors import LaunchTypeError, LaunchValueError
+from .words import number_of
 
 #: Profiles that are being made, the outermost first. They share the native log.
 _active: list[profile] = []
@@ -243,13 +244,13 @@ class profile:
         ]
         compiling = sum(each.seconds for each in self.compilations)
         end = (
-            f"{_plural(len(self.launches), 'launch', 'launches')} in {_time(self.seconds)}; "
-            f"{_plural(len(self.compilations) - self.disk_hits, 'kernel', 'kernels')} compiled, {self.disk_hits} from the cache on disk, "
+            f"{number_of(len(self.launches), 'launch', 'launches')} in {_time(self.seconds)}; "
+            f"{number_of(len(self.compilations) - self.disk_hits, 'kernel')} compiled, {self.disk_hits} from the cache on disk, "
             f"in {_time(compiling)}"
         )
         if self.dropped:
             are = "is" if self.dropped == 1 else "are"
-            end += f"; {_plural(self.dropped, 'launch', 'launches')} beyond max_launches={self.max_launches:,} {are} not in it"
+            end += f"; {number_of(self.dropped, 'launch', 'launches')} beyond max_launches={self.max_launches:,} {are} not in it"
         return "\n".join([*texts, end])
 
     __str__ = table
@@ -350,10 +351,6 @@ def _recorded(
     yield
     state["_was_launched"] = True
     _native.record_launch(compiled, device, list(grid), begin, read, written, first)
-
-
-def _plural(count: int, one: str, several: str) -> str:
-    return f"{count:,} {one if count == 1 else several}"
 
 
 def _name_of(compiled: Any) -> str:

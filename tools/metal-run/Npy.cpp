@@ -1,4 +1,5 @@
 #include "tools/metal-run/Npy.h"
+#include "host_device/engine/ReplaceFile.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSwitch.h"
 #include "llvm/Support/Endian.h"
@@ -86,29 +87,15 @@ Expected<NpyArray> readNpy(StringRef path) {
   return array;
 }
 
-/// Writes to an open file, and closes it. Returns what went wrong.
-static std::error_code writeTo(raw_fd_ostream &out, function_ref<void(raw_ostream &)> write) {
-  write(out);
-  out.close();
-  std::error_code code = out.error();
-  out.clear_error();
-  return code;
-}
-
 /// Writes a file in one step: what was there stays if the new content cannot be written. A symbolic
 /// link stays, and pipes and devices are written to.
-static Error writeFile(StringRef path, function_ref<void(raw_ostream &)> write) {
-  auto fail = [&](std::error_code code) {
-    return failure("cannot write '" + path + "': " + code.message());
-  };
+static std::error_code writeFile(StringRef path, function_ref<void(raw_ostream &)> write) {
   sys::fs::file_status status;
   std::error_code missing = sys::fs::status(path, status);
   if (!missing && !sys::fs::is_regular_file(status)) {
     std::error_code code;
     raw_fd_ostream out(path, code, sys::fs::OF_None);
-    if (!code)
-      code = writeTo(out, write);
-    return code ? fail(code) : Error::success();
+    return code ? code : engine::writeTo(out, write);
   }
   SmallString<128> target;
   if (sys::fs::real_path(path, target)) { // there is no file yet
@@ -117,20 +104,7 @@ static Error writeFile(StringRef path, function_ref<void(raw_ostream &)> write) 
     std::filesystem::path linked = std::filesystem::read_symlink(named, none);
     target = none ? path.str() : (named.parent_path() / linked).string();
   }
-  SmallString<128> temporary;
-  int descriptor;
-  if (std::error_code code =
-          sys::fs::createUniqueFile(target + ".%%%%%%%%.tmp", descriptor, temporary,
-                                    sys::fs::OF_None, sys::fs::all_read | sys::fs::all_write))
-    return fail(code);
-  raw_fd_ostream out(descriptor, /*shouldClose=*/true);
-  std::error_code code = writeTo(out, write);
-  if (!code)
-    code = sys::fs::rename(temporary, target);
-  if (!code)
-    return Error::success();
-  sys::fs::remove(temporary);
-  return fail(code);
+  return engine::replaceFile(target, write);
 }
 
 Error writeNpy(StringRef path, const NpyArray &array) {
@@ -144,10 +118,11 @@ Error writeNpy(StringRef path, const NpyArray &array) {
   header += '\n';
   char length[2];
   support::endian::write16le(length, static_cast<uint16_t>(header.size()));
-  return writeFile(path, [&](raw_ostream &out) {
+  std::error_code code = writeFile(path, [&](raw_ostream &out) {
     out << StringRef("\x93NUMPY\x01\x00", 8) << StringRef(length, 2) << header;
     out.write(reinterpret_cast<const char *>(array.bytes.data()), array.bytes.size());
   });
+  return code ? failure("cannot write '" + path + "': " + code.message()) : Error::success();
 }
 
 Expected<std::string> npyType(StringRef name) {

@@ -90,17 +90,12 @@ def works_apart(
 
     In a block with checks the launches are checked in a call of their own, as the arithmetic of checks would be counted.
     """
-    if has_checks():
+    for checked in (True, False) if has_checks() else (False,):
         try:
-            with counting_apart():
+            with counting_apart(checked) as found:
                 call()
         finally:
             between()
-    try:
-        with counting_apart(checked=False) as found:
-            call()
-    finally:
-        between()
     return tuple(found.works)
 
 

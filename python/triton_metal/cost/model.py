@@ -12,10 +12,11 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import NamedTuple
 
+from ..words import number_of
 from .chips import Chip
 
 #: Multiply-adds of an 8x8x8 product.
-_PRODUCT = 512
+PRODUCT = 512
 #: Of a kernel that needs many times the registers that a thread has, the share of instructions that access what does not fit.
 #: From 84 kernels that spill, as Mesa's compiler for G13 makes them (docs/cost.md).
 _SPILLING = 0.3
@@ -243,24 +244,29 @@ def load_of(chip: Chip, programs: int, threads: int, groups: int) -> Load:
     )
 
 
+def arithmetic_cycles(chip: Chip, sums: Sums) -> tuple[float, float]:
+    """Cycles of one core for a launch's simple operations, and for products of integers, functions and divisions, which run beside them."""
+    units = chip.units
+    return (
+        sums.halves / units.half_add
+        + sums.floats / units.float_add
+        + sums.integers / units.int_add,
+        sums.products / units.int_mul
+        + sums.functions / units.function
+        + sums.divisions / units.division,
+    )
+
+
 def unit_cycles(chip: Chip, sums: Sums, slow: float, rate: float | None) -> tuple[float, ...]:
     """Cycles of one core for all of a launch's cache lines, arithmetic, matrix products and exchanges.
 
     ``rate`` is that of matrix products, None if it is not known: these are then left out.
     """
     units = chip.units
-    simple = (
-        sums.halves / units.half_add + sums.floats / units.float_add + sums.integers / units.int_add
-    )
-    slow_units = (
-        sums.products / units.int_mul
-        + sums.functions / units.function
-        + sums.divisions / units.division
-    )
     return (
         sums.lines * 128 / units.cache_bytes,
-        max(simple, slow_units) * slow,
-        sums.multiplies * _PRODUCT / rate if rate else 0.0,
+        max(arithmetic_cycles(chip, sums)) * slow,
+        sums.multiplies * PRODUCT / rate if rate else 0.0,
         sums.shuffles * 128 / units.shuffle_bytes,
     )
 
@@ -408,12 +414,12 @@ def _advice(chip: Chip, work: Work, binds: str, load: Load, flight: int) -> list
     if is_uneven:
         leave = "leaves" if work.programs == 1 else "leave"
         texts.append(
-            f"{_programs(work.programs)} on {chip.cores} cores {leave} cores idle: smaller blocks, or a number near a multiple of {chip.cores}"
+            f"{number_of(work.programs, 'program')} on {chip.cores} cores {leave} cores idle: smaller blocks, or a number near a multiple of {chip.cores}"
         )
     held = load.together * work.threads
     if binds == "arithmetic" and load.slow > 1.1 and held < flight:
         texts.append(
-            f"a core holds {held} threads, too few to hide its latency, as the launch has {_programs(work.programs)} of {work.threads}: smaller blocks, or more SIMD-groups (num_warps)"
+            f"a core holds {held} threads, too few to hide its latency, as the launch has {number_of(work.programs, 'program')} of {work.threads}: smaller blocks, or more SIMD-groups (num_warps)"
         )
     elif binds == "arithmetic" and load.slow > 1.1:
         texts.append(
@@ -434,10 +440,6 @@ def _advice(chip: Chip, work: Work, binds: str, load: Load, flight: int) -> list
             "arrays are indexed by numbers that are known only at run time and stay in memory: use constant indices"
         )
     return texts
-
-
-def _programs(count: int) -> str:
-    return "1 program" if count == 1 else f"{count} programs"
 
 
 def _bytes(count: float) -> str:

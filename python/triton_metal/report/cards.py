@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from html import escape
 
+from ..words import number_of
 from . import pictures
 from .access import LINE, Access, touched
 from .findings import uses_little
@@ -29,15 +30,10 @@ def size(count: float) -> str:
     return f"{count:.4g} GB"
 
 
-def counted(count: int, what: str) -> str:
-    """A number of things: "1 program", "2 programs"."""
-    return f"{count:,} {what}{'s' * (count != 1)}"
-
-
 def left_out(count: int, what: str) -> str:
     """What there is no room for: "3 more tiles are left out"; nothing if nothing is."""
     return (
-        f"{counted(count, f'more {what}')} {'is' if count == 1 else 'are'} left out"
+        f"{number_of(count, f'more {what}')} {'is' if count == 1 else 'are'} left out"
         if count > 0
         else ""
     )
@@ -111,8 +107,8 @@ def _card(one: Alike, sources: Sources) -> str:
         f'<article class="card{" little" if one.is_little else ""}">'
         f"<h3{links([] if access.python is None else [access.python])}>{access.kind} of "
         f'<code>{escape(access.array or "?")}</code> <span class="faint">{place}</span></h3>'
-        f"<p>{counted(access.bytes, 'byte')} a lane, {escape(access.pattern)}. This execution touches "
-        f"{counted(lines, 'line')} of {LINE} bytes and uses {used:,} of {lines * LINE:,} bytes. In all programs, {lines_of} "
+        f"<p>{number_of(access.bytes, 'byte')} a lane, {escape(access.pattern)}. This execution touches "
+        f"{number_of(lines, 'line')} of {LINE} bytes and uses {used:,} of {lines * LINE:,} bytes. In all programs, {lines_of} "
         f"{'writes' if access.kind == 'store' else 'reads'} {size(one.moved)}. The executions that were kept use {access.use:.0%} "
         "of the bytes of their lines.</p>"
         f"{warning}{pictures.access_picture(execution, access.bytes)}"
@@ -159,7 +155,7 @@ def _row(one: Alike, sources: Sources) -> str:
     if len(one.metal) > 20:
         place += f" and {len(one.metal) - 20:,} more"
     cells = (
-        f"{access.kind} of {escape(access.array or '?')}", place, counted(access.bytes, "byte"), escape(access.pattern),
+        f"{access.kind} of {escape(access.array or '?')}", place, number_of(access.bytes, "byte"), escape(access.pattern),
         f"{lines:,}", f"{used:,}", size(one.moved), f"{access.use:.0%}",
     )  # fmt: skip
     belongs = links([] if access.python is None else [access.python])

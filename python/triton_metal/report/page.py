@@ -8,9 +8,10 @@ from importlib import resources
 
 from ..cost.chips import Chip
 from ..cost.model import Cost, bound, shown
+from ..words import number_of
 from . import pictures, roofline, text
 from .access import accesses_of
-from .cards import access_cards, counted, left_out, place_of, size
+from .cards import access_cards, left_out, place_of, size
 from .findings import Finding, findings_of
 from .layouts import layouts_of
 from .memory import buffers_of
@@ -62,7 +63,7 @@ def _file(name: str) -> str:
 def _launch(recorded: Recorded) -> str:
     x, y, z = recorded.grid
     threads = recorded.kernel.metadata.threads
-    return f"{counted(x * y * z, 'program')} ({x} × {y} × {z}) of {counted(threads, 'thread')}"
+    return f"{number_of(x * y * z, 'program')} ({x} × {y} × {z}) of {number_of(threads, 'thread')}"
 
 
 def _facts(recorded: Recorded, costs: Sequence[Cost]) -> str:
@@ -151,7 +152,7 @@ def _memory(recorded: Recorded) -> str:
     hidden = left_out(len(buffers) - pictures.MOST_BUFFERS, "buffer")
     rest = f" {hidden}." if hidden else ""
     return (
-        f'<h2>Threadgroup memory</h2><p class="faint">{counted(total, "byte")}. A buffer stands from the line of its first use to that of '
+        f'<h2>Threadgroup memory</h2><p class="faint">{number_of(total, "byte")}. A buffer stands from the line of its first use to that of '
         f"its last; buffers that are not needed at the same time may share a place.{rest}</p>"
         f'<div id="memory">{pictures.memory_picture(buffers, lines, total)}</div>'
     )
@@ -163,7 +164,7 @@ def _layouts(recorded: Recorded, sources: Sources) -> str:
     for layout in found[:_MOST_LAYOUTS]:
         cards.append(
             f'<article class="card"><h3{links(layout.links)}>{escape(layout.label)}</h3><p class="faint">'
-            f'{counted(layout.registers, "element")} a thread<span class="shown"></span>.</p>{pictures.layout_picture(layout)}</article>'
+            f'{number_of(layout.registers, "element")} a thread<span class="shown"></span>.</p>{pictures.layout_picture(layout)}</article>'
         )
     if not cards:
         return ""

@@ -12,7 +12,16 @@ from dataclasses import dataclass
 from html import escape
 
 from ..cost.chips import Chip
-from ..cost.model import Cost, Work, matrix_rate, memory_bytes, sums_of
+from ..cost.model import (
+    PRODUCT,
+    Cost,
+    Work,
+    arithmetic_cycles,
+    matrix_rate,
+    memory_bytes,
+    sums_of,
+)
+from ..words import number_of
 from .pictures import svg
 
 #: The units that compute, by the names that `Part.unit` gives them in the model.
@@ -45,23 +54,9 @@ _NOTHING = Counted("", "", 0.0, None)
 
 def _every(chip: Chip, work: Work) -> dict[str, Counted]:
     """What each unit of a core that computes has to do, as `unit_cycles` of the model has it."""
-    sums, units = sums_of(work), chip.units
+    sums = sums_of(work)
     floats = sums.halves + sums.floats
-    simple, slow = (
-        sum(count / rate for count, rate in counts)
-        for counts in (
-            (
-                (sums.halves, units.half_add),
-                (sums.floats, units.float_add),
-                (sums.integers, units.int_add),
-            ),
-            (
-                (sums.products, units.int_mul),
-                (sums.functions, units.function),
-                (sums.divisions, units.division),
-            ),
-        )
-    )
+    simple, slow = arithmetic_cycles(chip, sums)
     words = " and ".join(
         word for word, count in (("float", floats), ("integer", sums.integers)) if count
     )
@@ -69,7 +64,7 @@ def _every(chip: Chip, work: Work) -> dict[str, Counted]:
         Counted(
             "matrices",
             "multiply-adds of matrix products",
-            512 * sums.multiplies,
+            PRODUCT * sums.multiplies,
             matrix_rate(chip, work.half_products, work.tensor_operations),
         ),
         _mixed("simple", f"{words} operations", floats + sums.integers, simple),
@@ -146,9 +141,8 @@ def _under(cost: Cost, counted: Counted) -> str:
     text = f"{cost.chip.name}: the point is at {share:.0%} of the roof, as "
     if cost.binds != ("matrices" if counted.kind == "matrices" else "arithmetic"):
         return f"{text}the {cost.binds} of the cores, which the roof leaves out, {'take' if cost.binds == 'shuffles' else 'takes'} longest."
-    programs = cost.work.programs
     return (
-        f"{text}the launch does not keep all cores busy: {programs:,} program{'s' * (programs != 1)} on {cost.chip.cores} cores, "
+        f"{text}the launch does not keep all cores busy: {number_of(cost.work.programs, 'program')} on {cost.chip.cores} cores, "
         f"and {cost.held} threads on a core at a time."
     )
 

@@ -67,6 +67,8 @@ class Measurement:
         self.model = model
         self.errors: list[Exception] = []
         self.unit = "benchmark" if do_bench else "ms" if is_gpu(device) else "model"
+        # A launch that is counted may fail a check of the host device.
+        self._refusals = (*REFUSALS, DeviceError) if self.unit == "model" else REFUSALS
 
     def measure(
         self,
@@ -104,16 +106,11 @@ class Measurement:
                 timing = quantiles_of(times, QUANTILES)
             else:
                 self._device.wait_for(list(named.values()))
-                try:
-                    hooked(count)
-                except DeviceAssertionError:
-                    raise
-                except DeviceError as error:  # it failed a check of the host device
-                    refusal = error
-                    self.errors.append(error)
-                else:
-                    timing = [more["estimate"]] * 3
-        except REFUSALS as error:
+                hooked(count)
+                timing = [more["estimate"]] * 3
+        except DeviceAssertionError:
+            raise
+        except self._refusals as error:
             refusal = error
             self.errors.append(error)
         compile_ms = (compile_clock.seconds - before) * 1e3
