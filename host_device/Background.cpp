@@ -1,23 +1,14 @@
 #include "host_device/Background.h"
+#include "host_device/Compiling.h"
 #include "host_device/engine/PerProcess.h"
-#include <cstdlib>
 #include <thread>
 
 namespace triton_metal {
 
-Background &Background::get() {
-  // A task uses LLVM, whose global objects the end of the process destroys.
-  static const bool isRegistered = [] {
-    return std::atexit([] { engine::perProcess<Background>().stop(); }) == 0;
-  }();
-  (void)isRegistered;
-  return engine::perProcess<Background>();
-}
+Background &Background::get() { return engine::perProcess<Background>(); }
 
 void Background::add(std::function<void()> task) {
   std::lock_guard lock(mutex);
-  if (isStopped)
-    return;
   tasks.push_back(std::move(task));
   if (!hasThread) {
     std::thread([this] { serve(); }).detach();
@@ -31,14 +22,6 @@ void Background::wait() {
   changed.wait(lock, [&] { return tasks.empty() && !isBusy; });
 }
 
-void Background::stop() {
-  std::unique_lock lock(mutex);
-  isStopped = true;
-  tasks.clear();
-  changed.notify_all();
-  changed.wait(lock, [&] { return !isBusy; });
-}
-
 void Background::serve() {
   std::unique_lock lock(mutex);
   for (;;) {
@@ -48,6 +31,7 @@ void Background::serve() {
       tasks.pop_front();
       isBusy = true;
       lock.unlock();
+      Compiling compiling;
       task();
     }
     lock.lock();

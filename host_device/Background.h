@@ -8,8 +8,8 @@
 
 namespace triton_metal {
 
-/// Runs tasks one after the other. When the process ends, the task that runs is waited for and the
-/// others are dropped.
+/// Runs tasks one after the other. A task uses LLVM: the end of the process waits for the one that
+/// runs (Compiling.h), and the others are not begun.
 class Background {
 public:
   /// The one of this process. A forked child has one of its own, without tasks.
@@ -20,12 +20,11 @@ public:
 
 private:
   void serve();
-  void stop();
 
   std::mutex mutex;
   std::condition_variable changed;
   std::deque<std::function<void()>> tasks;
-  bool hasThread = false, isBusy = false, isStopped = false;
+  bool hasThread = false, isBusy = false;
 };
 
 } // namespace triton_metal

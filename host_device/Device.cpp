@@ -1,5 +1,6 @@
 #include "host_device/Device.h"
 #include "host_device/Background.h"
+#include "host_device/Compiling.h"
 #include "host_device/State.h"
 #include "host_device/engine/Cache.h"
 #include "host_device/engine/Guard.h"
@@ -206,6 +207,9 @@ Expected<Kernel::State::Variant *> Kernel::State::get(CodeOptions options) {
   options.seeded |= options.portable;
   options.count = library->options.count;
   Variant &variant = code[options.partial + 2 * options.scatteredPositions + 4 * options.seeded];
+  if (variant.code.load(std::memory_order_acquire))
+    return &variant;
+  Compiling compiling;
   std::call_once(variant.once, [&] {
     installFaultHandlers();
     variant.options = options;
@@ -269,6 +273,7 @@ Library::~Library() = default;
 const std::vector<KernelInfo> &Library::kernels() const { return state->kernels; }
 
 Expected<KernelInfo> Library::info(StringRef name) {
+  Compiling compiling;
   std::lock_guard lock(state->mutex);
   Expected<const KernelInfo *> found = state->info(name);
   if (!found)
@@ -277,6 +282,7 @@ Expected<KernelInfo> Library::info(StringRef name) {
 }
 
 Expected<Kernel *> Library::kernel(StringRef name) {
+  Compiling compiling;
   std::lock_guard lock(state->mutex);
   if (auto found = state->made.find(name); found != state->made.end())
     return found->second.get();
@@ -348,6 +354,7 @@ Expected<std::shared_ptr<Library>> Device::compile(StringRef msl, const LibraryO
 
 Expected<std::shared_ptr<Library>>
 Device::State::make(const std::string &source, const LibraryOptions &given, const HostFiles *same) {
+  Compiling compiling;
   LibraryOptions options = given;
   if (Error error = completeChecks(options))
     return std::move(error);
@@ -431,6 +438,7 @@ Device::State::make(const std::string &source, const LibraryOptions &given, cons
 
 Expected<std::shared_ptr<Library>> Device::compileIR(StringRef ir, std::vector<KernelInfo> kernels,
                                                      const LibraryOptions &given) {
+  Compiling compiling;
   LibraryOptions options = given;
   if (Error error = completeChecks(options))
     return std::move(error);

@@ -1,4 +1,5 @@
 #include "host_device/Scanner.h"
+#include "host_device/Compiling.h"
 #include "host_device/engine/Protect.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/JSON.h"
@@ -9,6 +10,7 @@ using namespace llvm;
 namespace triton_metal {
 
 Expected<std::vector<QuirkHit>> findQuirksIn(StringRef text, const QuirkOptions &options) {
+  Compiling compiling;
   std::optional<Expected<std::vector<QuirkHit>>> result;
   std::optional<std::string> problem =
       engine::runProtected([&] { result.emplace(scanForQuirks(text, options)); });

@@ -1,4 +1,5 @@
 #include "host_device/engine/Jit.h"
+#include "host_device/engine/ContextErrors.h"
 #include "host_device/engine/GuardMaskedLoads.h"
 #include "host_device/engine/HighProducts.h"
 #include "host_device/engine/LaneFunctions.h"
@@ -109,6 +110,7 @@ static uint64_t stackBytesOf(StringRef object) {
 
 Expected<KernelCode> compileKernel(Module &module, const KernelInfo &kernel,
                                    const CodeOptions &options, const Processor &processor) {
+  ContextErrors errors(module.getContext());
   std::unique_ptr<TargetMachine> machine = processor.machine(options.quick);
   module.setTargetTriple(machine->getTargetTriple());
   module.setDataLayout(machine->createDataLayout());
@@ -157,6 +159,8 @@ Expected<KernelCode> compileKernel(Module &module, const KernelInfo &kernel,
   SmallVector<char, 0> object;
   if (Error error = processor.emitObject(module, *machine, object))
     return std::move(error);
+  if (Error error = errors.take())
+    return joinErrors(createStringError("kernel '%s'", kernel.name.c_str()), std::move(error));
   code.object.assign(object.begin(), object.end());
   code.facts.stackBytes = std::max(code.facts.stackBytes, stackBytesOf(code.object));
   return code;

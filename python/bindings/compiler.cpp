@@ -1,7 +1,9 @@
 // The compiler: from a module of Triton IR to Metal text.
 #include "Bindings.h"
 #include "LentModule.h"
+#include "WithoutLock.h"
 
+#include "host_device/Compiling.h"
 #include "pipeline/Coverage.h"
 #include "pipeline/Graph.h"
 #include "pipeline/Pipeline.h"
@@ -18,7 +20,8 @@ CompiledKernel compile(const CompileOptions &options, Compile run) {
   std::string diagnostics;
   mlir::FailureOr<CompiledKernel> result = mlir::failure();
   {
-    nb::gil_scoped_release release;
+    WithoutLock unlocked;
+    Compiling compiling;
     result = run(options, diagnostics);
   }
   if (mlir::failed(result))
@@ -94,7 +97,8 @@ void bindCompiler(nb::module_ &module) {
         std::string problem;
         std::optional<std::string> text;
         {
-          nb::gil_scoped_release release;
+          WithoutLock unlocked;
+          Compiling compiling;
           llvm::Expected<std::optional<std::string>> result = coverageKernel(ttir, name);
           if (result)
             text = std::move(*result);
@@ -115,7 +119,8 @@ void bindCompiler(nb::module_ &module) {
         std::string diagnostics;
         mlir::FailureOr<std::string> program = mlir::failure();
         {
-          nb::gil_scoped_release release;
+          WithoutLock unlocked;
+          Compiling compiling;
           program = graphProgram(ttir, name, diagnostics);
         }
         if (mlir::failed(program))

@@ -1,6 +1,7 @@
 // Loads the host device when it is first needed. It is a separate package with clang and LLVM.
 #include "Bindings.h"
 #include "Launching.h"
+#include "WithoutLock.h"
 
 #include "host_device/Checks.h"
 
@@ -11,8 +12,7 @@ namespace triton_metal {
 namespace {
 
 /// Imports triton_metal_host and registers its table; without the package, there is no host device.
-llvm::Error loadHostDevice() {
-  nb::gil_scoped_acquire acquire;
+llvm::Error importHostDevice() {
   nb::object package = nb::steal(PyImport_ImportModule("triton_metal_host"));
   // Who interrupts a launch wants it to end, not to be told that there is no device: the package is
   // loaded, and Python is interrupted behind that.
@@ -42,6 +42,8 @@ llvm::Error loadHostDevice() {
     watchInterrupts(*static_cast<const HostDeviceTable *>(table));
   return error;
 }
+
+llvm::Error loadHostDevice() { return withLock(importHostDevice); }
 
 } // namespace
 

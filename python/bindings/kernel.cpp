@@ -2,6 +2,7 @@
 #include "Bindings.h"
 #include "Launching.h"
 #include "Packing.h"
+#include "WithoutLock.h"
 
 #include "llvm/ADT/STLExtras.h"
 
@@ -49,7 +50,7 @@ void launchAsSet(const std::string &name, nb::handle compiled,
   // Another thread may drop its owner meanwhile.
   std::shared_ptr<runtime::Kernel> held = kernel;
   {
-    nb::gil_scoped_release release;
+    WithoutLock unlocked;
     error = held->launch(grid, buffers, scalars, options, options.count ? &counters : nullptr);
   }
   if (error)
@@ -168,7 +169,7 @@ void bindKernel(nb::module_ &module) {
            [](NativeKernel &self) {
              llvm::Error error = llvm::Error::success();
              {
-               nb::gil_scoped_release release;
+               WithoutLock unlocked;
                error = self.kernel->prepare({});
              }
              if (error)
@@ -207,7 +208,7 @@ void bindKernel(nb::module_ &module) {
                                  launch.scalars);
             llvm::Error error = llvm::Error::success();
             {
-              nb::gil_scoped_release release;
+              WithoutLock unlocked;
               error = self.kernel->launch(launch.grid, bound.buffers, launch.scalars, {}, nullptr);
             }
             if (error)

@@ -1,6 +1,7 @@
 // Launching: from Python arguments to a dispatch, in a few microseconds.
 #include "Launcher.h"
 #include "Profile.h"
+#include "WithoutLock.h"
 
 #include "llvm/ADT/SmallString.h"
 
@@ -403,6 +404,7 @@ std::shared_ptr<Plan> Launcher::plan(llvm::StringRef key, const std::vector<PyOb
     return given < 0 ? nb::none() : nb::object(nb::bool_(given != 0));
   };
   try {
+    RunsPython runsPython; // within those that hold objects
     fresh->compiled = owner.attr("compile")(
         arguments, options.numWarps, options.numStages, deviceEntry(device).name, shared, constants,
         reads, choice(options.debug), choice(options.sanitizeOverflow),
@@ -445,6 +447,7 @@ std::shared_ptr<Plan> Launcher::plan(llvm::StringRef key, const std::vector<PyOb
 }
 
 nb::object Launcher::launch(nb::handle grid, nb::args args, nb::kwargs kwargs, bool doRun) {
+  RunsPython runsPython;
   if (hasChanged())
     readParams();
   if (PyList_GET_SIZE(before.ptr()))

@@ -1,6 +1,7 @@
 // Any Metal text with any buffers on the host Metal device: what the stand-ins for frameworks run.
 #include "Bindings.h"
 #include "Launching.h"
+#include "WithoutLock.h"
 
 #include "host_device/Checks.h"
 
@@ -35,7 +36,7 @@ std::shared_ptr<MetalLibrary> compileText(const std::string &metal, bool portabl
   std::shared_ptr<MetalLibrary> library;
   std::string problem;
   {
-    nb::gil_scoped_release release;
+    WithoutLock unlocked;
     llvm::Expected<std::shared_ptr<MetalLibrary>> result = MetalLibrary::compile(text);
     if (result)
       library = std::move(*result);
@@ -75,7 +76,7 @@ void dispatch(const std::shared_ptr<MetalLibrary> &self, const std::string &name
   launch.wholeBuffers = wholeBuffers;
   llvm::Error error = llvm::Error::success();
   {
-    nb::gil_scoped_release release;
+    WithoutLock unlocked;
     error = self->dispatch(kernel, launch);
   }
   if (!error)

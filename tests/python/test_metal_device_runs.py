@@ -288,25 +288,3 @@ def test_a_child_process_has_queues_of_its_own(tmp_path: Path) -> None:
     )
     out, errors = done.communicate(timeout=60)
     assert (out, done.returncode) == ("3.0\n3.0\n", 0), errors
-
-
-ENDING = """
-import threading, time
-import numpy as np, triton_metal_host as metal
-text = "kernel void k(device uint *o) { for (uint i = 0; i < STEPS; i++) o[0] = o[0] * 3 + i; }"
-kernel = metal.Device().pipeline(metal.Device().library(text).function("k"))
-def work():
-    while True:
-        kernel(np.zeros(1, np.uint32), threads=1)
-threading.Thread(target=work, daemon=True).start()
-time.sleep(0.5)
-"""
-
-
-@pytest.mark.parametrize("steps", [1000, 2_000_000_000])
-def test_a_program_may_end_while_another_thread_launches(steps: int) -> None:
-    text = ENDING.replace("STEPS", str(steps))
-    done = subprocess.run(
-        [sys.executable, "-c", text], capture_output=True, text=True, check=False, timeout=120
-    )
-    assert (done.returncode, done.stderr) == (0, "")

@@ -384,14 +384,12 @@ PyObject *commit(PyObject *, PyObject *arguments) {
   if (handler != Py_None) {
     held->kept.push_back(Ref::borrow(handler));
     held->commands->addCompletedHandler([handler](CommandBuffer &) {
-      PyGILState_STATE state = PyGILState_Ensure();
-      Ref result(PyObject_CallObject(handler, nullptr));
-      if (!result)
-        PyErr_WriteUnraisable(handler);
-      {
-        Ref now = std::move(result);
-      }
-      PyGILState_Release(state);
+      withLock([&] {
+        Ref result(PyObject_CallObject(handler, nullptr));
+        if (!result)
+          PyErr_WriteUnraisable(handler);
+        return bool(result);
+      });
     });
   }
   held->commands->commit();

@@ -3,6 +3,8 @@
 
 #define Py_LIMITED_API 0x030A0000
 #define PY_SSIZE_T_CLEAN
+#include "python/bindings/WithoutLock.h"
+
 #include <Python.h>
 
 #include <string>
@@ -31,22 +33,6 @@ public:
 
 private:
   PyObject *object = nullptr;
-};
-
-/// Takes Python's lock again. While the interpreter ends, Python would end this thread by unwinding
-/// its stack, which C++ code does not survive: the thread then sleeps until the process has ended,
-/// as it does from Python 3.14 on.
-void takeLock(PyThreadState *state);
-
-/// Other threads run Python meanwhile.
-class WithoutLock {
-public:
-  WithoutLock() : state(PyEval_SaveThread()) {}
-  ~WithoutLock() noexcept(false) { takeLock(state); }
-  WithoutLock(const WithoutLock &) = delete;
-
-private:
-  PyThreadState *state;
 };
 
 /// A Python object that holds a C++ object. `name` is a literal.

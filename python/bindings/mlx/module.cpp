@@ -1,6 +1,7 @@
 // triton_metal._mlx_<version>: kernels on MLX's arrays, in place. Knows one minor version of MLX,
 // and Python's arrays of it.
 #include "python/bindings/PackedLaunch.h"
+#include "python/bindings/WithoutLock.h"
 #include "python/bindings/mlx/Graph.h"
 #include "runtime/mlx/InPlace.h"
 
@@ -167,7 +168,7 @@ void runNow(const Launch &launch, Arrays &arrays, PyObject *compiled) {
   } else {
     char *text;
     {
-      nb::gil_scoped_release release;
+      WithoutLock unlocked;
       text = launch.kernel->launch(launch.kernel.get(), &call);
     }
     if (text) {
@@ -220,7 +221,7 @@ void runLater(Launch launch, Arrays &arrays, mx::Stream stream) {
   }
   std::optional<std::string> problem;
   {
-    nb::gil_scoped_release release;
+    WithoutLock unlocked;
     try {
       mx::async_eval(outputs);
     } catch (const std::exception &error) {
@@ -246,6 +247,7 @@ void runLater(Launch launch, Arrays &arrays, mx::Stream stream) {
 nb::object *leaveOut = nullptr;
 
 void launchOn(nb::handle compiled, nb::tuple grid, nb::list arguments, nb::bytes words) {
+  RunsPython runsPython;
   Arrays arrays;
   Launch launch = readLaunch(compiled, grid, arguments, words, arrays);
   if (std::optional<std::string> error = takeError())
@@ -274,7 +276,7 @@ void launchOn(nb::handle compiled, nb::tuple grid, nb::list arguments, nb::bytes
                   ": launch_options() needs the arrays' values, and there are none while "
                   "mx.compile, mx.grad or mx.vmap traces a function: launch outside of it");
     if (!isAvailable) {
-      nb::gil_scoped_release release;
+      WithoutLock unlocked;
       mx::eval(std::move(unscheduled));
       for (mx::array *array : arrays.arrays)
         array->wait();
@@ -300,7 +302,7 @@ void launchOn(nb::handle compiled, nb::tuple grid, nb::list arguments, nb::bytes
     KernelReference kernel = launch.kernel;
     char *text = nullptr;
     {
-      nb::gil_scoped_release release;
+      WithoutLock unlocked;
       if (!unscheduled.empty())
         mx::async_eval(std::move(unscheduled));
       if (isHost)

@@ -1,4 +1,5 @@
 // Forms of IR that passes of LLVM make, or make wrong code of.
+#include "host_device/engine/ContextErrors.h"
 #include "tests/unit/host_engine/Support.h"
 #include "llvm/ADT/APFloat.h"
 #include "gtest/gtest.h"
@@ -119,6 +120,16 @@ define void @k(ptr addrspace(1) %a, ptr addrspace(1) %b, ptr addrspace(1) %o, i3
     EXPECT_EQ(run(*library, "k", {bindConst(a), bindConst(b), bind(o)}, {1, 1, 1}, {12, 1, 1}), "");
     EXPECT_EQ(o, expected) << op;
   }
+}
+
+TEST(CodeGenerator, ErrorsOfLlvmDoNotEndTheProcess) {
+  llvm::LLVMContext context;
+  engine::ContextErrors errors(context);
+  EXPECT_FALSE(bool(errors.take()));
+  context.emitError("first");
+  context.emitError("second");
+  EXPECT_EQ(llvm::toString(errors.take()), "an error of LLVM's code generator: first; second");
+  EXPECT_FALSE(bool(errors.take()));
 }
 
 } // namespace

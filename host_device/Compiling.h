@@ -1,0 +1,17 @@
+// Work of LLVM's and clang's libraries, and the end of the process.
+#pragma once
+
+namespace triton_metal {
+
+/// A scope in which a thread uses LLVM, MLIR or clang. The end of the process destroys their global
+/// objects: it waits until no thread is in such a scope, and a thread that wants to begin one
+/// afterwards sleeps until the process is gone. Scopes of one thread may be nested. The outermost
+/// begins before the thread takes locks that other scopes wait for.
+class Compiling {
+public:
+  Compiling();
+  ~Compiling();
+  Compiling(const Compiling &) = delete;
+};
+
+} // namespace triton_metal
