@@ -59,13 +59,23 @@ class If:
 
 
 @dataclass
+class Switch:
+    """Each case has its labels, and ends with a `break`; ``otherwise`` is the body of `default`."""
+
+    value: Expression
+    cases: list[tuple[tuple[int, ...], list[Statement]]]
+    otherwise: list[Statement] | None
+
+
+@dataclass
 class Loop:
-    """`for`, or `do ... while` with a condition besides the number of steps."""
+    """`for`, which may have a condition besides the number of steps, or `do ... while`."""
 
     index: str
     steps: int
     body: list[Statement]
     condition: Expression | None = None
+    asks_first: bool = False
 
 
 @dataclass
@@ -74,7 +84,7 @@ class Leave:
     value: Expression
 
 
-Statement = Assign | Call | If | Loop | Leave
+Statement = Assign | Call | If | Switch | Loop | Leave
 
 
 @dataclass
@@ -91,13 +101,14 @@ class Program:
         self.random = random.Random(seed)
         self.count = 0
         self.indices: list[str] = []
+        self.around: list[str] = []  # the loops and switches around a statement
         self.functions: list[Function] = []
         self.inside_function = True
         for number in range(self.random.randrange(3)):
-            body = self.block(3, 0)
+            body = self.block(3)
             self.functions.append(Function(f"f{number}", body, self.expression()))
         self.inside_function = False
-        self.body = self.block(4, 0)
+        self.body = self.block(4)
 
     def expression(self) -> Expression:
         random = self.random
@@ -132,33 +143,74 @@ class Program:
         return (random.choice(["==", "<", "!="]), ("&", self.expression(), mask), number)
 
     def exchange(self) -> Expression:
-        return (self.random.choice(list(REDUCTIONS)), self.expression())
+        random = self.random
+        call = (random.choice(list(REDUCTIONS)), self.expression())
+        if random.random() < 0.15:  # only the threads of which it holds exchange
+            arms = [call, self.expression() if random.random() < 0.5 else self.exchange()]
+            random.shuffle(arms)
+            return ("?", self.condition(), *arms)
+        return call
 
-    def block(self, depth: int, loops: int) -> list[Statement]:
-        return [self.statement(depth, loops) for _ in range(self.random.randrange(1, 4))]
+    def question(self) -> Expression:
+        """A condition, which may depend on what other threads have."""
+        random = self.random
+        if random.random() < 0.6:
+            return self.condition()
+        mask = ("number", random.choice([1, 3, 7]))
+        held = ("&", self.exchange(), mask)
+        number = ("name", "x") if random.random() < 0.3 else ("number", random.randrange(5))
+        asked = (random.choice(["==", "<", "!="]), held, number)
+        if random.random() < 0.5:
+            return asked
+        return (random.choice(["&&", "||"]), self.condition(), asked)
 
-    def statement(self, depth: int, loops: int) -> Statement:
+    def block(self, depth: int) -> list[Statement]:
+        return [self.statement(depth) for _ in range(self.random.randrange(1, 4))]
+
+    def inside(self, what: str, depth: int) -> list[Statement]:
+        self.around.append(what)
+        body = self.block(depth)
+        self.around.pop()
+        return body
+
+    def switch(self, depth: int) -> Switch:
+        random = self.random
+        labels = list(range(random.choice([2, 4, 8])))
+        random.shuffle(labels)
+        cases = []
+        while labels and len(cases) < 3 and random.random() < 0.8:
+            count = random.randrange(1, 3)
+            cases.append((tuple(labels[:count]), self.inside("switch", depth)))
+            labels = labels[count:]
+        otherwise = self.inside("switch", depth) if random.random() < 0.6 or not cases else None
+        value = self.exchange() if random.random() < 0.3 else self.expression()
+        return Switch(("&", value, ("number", random.choice([1, 3, 7]))), cases, otherwise)
+
+    def statement(self, depth: int) -> Statement:
         random = self.random
         name, kind = random.choice(VARIABLES), random.random()
         if kind < 0.25 or depth == 0:
             return Assign(name, self.exchange() if random.random() < 0.6 else self.expression())
-        if kind < 0.38:
-            otherwise = self.block(depth - 1, loops) if random.random() < 0.4 else []
-            return If(self.condition(), self.block(depth - 1, loops), otherwise)
-        if kind < 0.6:
+        if kind < 0.36:
+            otherwise = self.block(depth - 1) if random.random() < 0.4 else []
+            return If(self.question(), self.block(depth - 1), otherwise)
+        if kind < 0.42:
+            return self.switch(depth - 1)
+        if kind < 0.63:
             self.count += 1
             index = f"i{self.count}"
             self.indices.append(index)
-            body, condition = self.block(depth - 1, loops + 1), self.condition()
+            body, condition = self.inside("loop", depth - 1), self.question()
             self.indices.pop()
-            steps = random.randrange(1, 9)
-            return Loop(index, steps, body, condition if random.random() < 0.4 else None)
-        if kind < 0.85 and loops:
-            body = self.block(depth - 1, loops) if random.random() < 0.7 else []
-            how = random.choice(["break", "break", "break", "continue", "return"])
+            steps, how = random.randrange(1, 9), random.random()
+            return Loop(index, steps, body, condition if how < 0.5 else None, how < 0.2)
+        if kind < 0.85 and self.around:
+            body = self.block(depth - 1) if random.random() < 0.7 else []
+            ways = ["break", "break", "break", "return"]
+            how = random.choice(ways + ["continue"] * ("loop" in self.around))
             exchanges = self.inside_function and random.random() < 0.5
             leave = Leave(how, self.exchange() if exchanges else self.expression())
-            return If(self.condition(), [*body, leave], [])
+            return If(self.question(), [*body, leave], [])
         if kind < 0.93 and self.functions and not self.inside_function:
             arguments = (self.expression(), self.expression())
             return Call(name, random.choice(self.functions), arguments)
@@ -206,6 +258,8 @@ def _text(value: Expression) -> str:
         return value[1]
     if kind in REDUCTIONS:
         return f"{kind}({_text(value[1])})"
+    if kind == "?":
+        return f"({_text(value[1])} ? {_text(value[2])} : {_text(value[3])})"
     return f"({_text(value[1])} {kind} {_text(value[2])})"
 
 
@@ -218,12 +272,23 @@ def _lines(statements: list[Statement], returns: str, indent: str = "  ") -> lis
             case Call(name, function, (first, second)):
                 lines.append(f"{name} = {function.name}({_text(first)}, {_text(second)}, t, zero);")
             case If(condition, then, otherwise):
-                lines += [f"if {_text(condition)} {{", *_lines(then, returns), "}"]
+                lines += [f"if ({_text(condition)}) {{", *_lines(then, returns), "}"]
                 if otherwise:
                     lines += ["else {", *_lines(otherwise, returns), "}"]
-            case Loop(index, steps, body, None):
+            case Switch(value, cases, otherwise):
+                lines.append(f"switch ({_text(value)}) {{")
+                for labels, body in cases:
+                    lines += [f"case {label}:" for label in labels]
+                    lines += ["{", *_lines(body, returns), "} break;"]
+                if otherwise is not None:
+                    lines += ["default: {", *_lines(otherwise, returns), "}"]
+                lines.append("}")
+            case Loop(index, steps, body, condition, asks_first) if asks_first or not condition:
                 # The number of steps is not known to the compiler.
-                lines.append(f"for (uint {index} = 0; {index} < {steps}u + zero; ++{index}) {{")
+                more = f" && {_text(condition)}" if condition else ""
+                lines.append(
+                    f"for (uint {index} = 0; {index} < {steps}u + zero{more}; ++{index}) {{"
+                )
                 lines += [*_lines(body, returns), "}"]
             case Loop(index, steps, body, condition):
                 lines += [f"uint {index} = 0;", "do {", *_lines(body, returns)]
@@ -248,7 +313,17 @@ class _Runner:
             return np.full(LANES, value[1], np.uint32)
         if kind == "name":
             return self.thread if value[1] == "t" else self.values[value[1]]
+        if not active.any():
+            return np.zeros(LANES, np.uint32)
         first = self.value(value[1], active)
+        if kind in ("?", "&&", "||"):
+            holds = first.astype(bool)
+            if kind == "?":
+                then = self.value(value[2], active & holds)
+                return np.where(holds, then, self.value(value[3], active & ~holds))
+            asked = active & (holds if kind == "&&" else ~holds)
+            second = self.value(value[2], asked).astype(bool)
+            return holds & second if kind == "&&" else holds | second
         if kind in REDUCTIONS:
             return np.full(LANES, REDUCTIONS[kind](first[active]), np.uint32)
         return OPERATORS[kind](first, self.value(value[2], active))
@@ -267,13 +342,23 @@ class _Runner:
                 case Call(name, function, arguments):
                     self.assign(name, self.call(function, arguments, active), active)
                 case If(condition, then, otherwise):
-                    holds = self.value(condition, active)
+                    holds = self.value(condition, active).astype(bool)
                     left = np.zeros(LANES, bool)
                     for threads, body in ((active & holds, then), (active & ~holds, otherwise)):
                         if threads.any():
                             on, breaks, continues = self.run(body, threads)
                             left, broken = left | on, broken | breaks
                             continued = continued | continues
+                    active = left
+                case Switch(value, cases, otherwise):
+                    chosen = self.value(value, active)
+                    rest, left = active, np.zeros(LANES, bool)
+                    for labels, body in [*cases, (None, otherwise or [])]:
+                        threads = rest if labels is None else active & np.isin(chosen, labels)
+                        rest = rest & ~threads
+                        if threads.any():
+                            on, breaks, continues = self.run(body, threads)
+                            left, continued = left | on | breaks, continued | continues
                     active = left
                 case Loop():
                     active = self.loop(statement, active)
@@ -296,13 +381,18 @@ class _Runner:
         ended = np.zeros(LANES, bool)
         self.values[loop.index] = np.zeros(LANES, np.uint32)
         for step in range(loop.steps):
+            if loop.asks_first:
+                holds = self.value(loop.condition, active).astype(bool)
+                ended, active = ended | (active & ~holds), active & holds
+                if not active.any():
+                    return ended
             on, broken, continued = self.run(loop.body, active)
             ended, active = ended | broken, on | continued
             if not active.any():
                 return ended
             self.values[loop.index] = np.full(LANES, step + 1, np.uint32)
-            if loop.condition and step + 1 < loop.steps:
-                holds = self.value(loop.condition, active)
+            if loop.condition and not loop.asks_first and step + 1 < loop.steps:
+                holds = self.value(loop.condition, active).astype(bool)
                 ended, active = ended | (active & ~holds), active & holds
                 if not active.any():
                     return ended

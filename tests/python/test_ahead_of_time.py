@@ -187,13 +187,29 @@ def test_variants_are_joined_with_their_conditions(file: Path) -> None:
         ({"signature": "*fp32:8, *fp32, i32, i32, fp32, 64"}, "the hint '8'"),
         (
             {"signature": "*fp32, *fp32, i32:2, i32, fp32, 64"},
-            "are 1, for the number 1, and 4 or 8 or 16",
+            "are 1, for the number 1, and 4, 8 or 16",
         ),
         (
             {"signature": "*fp32, *fp32, i32, i32, fp32:8, 64"},
             "a multiple of 8, which only integers are",
         ),
-        ({"signature": "*fp32:1, *fp32, i32, i32, fp32, 64"}, "which only integers are"),
+        ({"signature": "*fp32:1, *fp32, i32, i32, fp32, 64"}, "the hint of a pointer is 16"),
+        (
+            {"kernel_name": "doubled", "signature": "tensordesc<fp32[16, 16]>:1, i32"},
+            "the hint of a pointer is 16",
+        ),
+        ({"signature": "*fp32, *fp32, i32, i32, fp32:16, 64"}, "which only integers are"),
+        (
+            {"signature": "*fp32, *fp32, i32, i32, fp8e4nv, 64"},
+            "factor: a program in C cannot pass a number of the type 'fp8e4nv'; types of numbers are i1",
+        ),
+        ({"signature": "*fp32, *fp32, int, i32, fp32, 64"}, "n: a program in C cannot pass"),
+        ({"grid": "n, 1 << 3"}, "holds '1 << 3'"),
+        ({"grid": "99999999999999999999"}, "which exceeds 64 bits"),
+        ({"grid": "cdiv(n, 0)"}, "divides by 0"),
+        ({"grid": "n % (0)"}, "divides by 0"),
+        ({"out_name": "a b"}, "the name 'a b' is no identifier of C"),
+        ({"out_path": Path(".")}, "the path '.' ends in no file's name"),
         ({"grid": "1, 1, 1, 1"}, "has 4 sizes"),
         ({"grid": "m"}, "holds 'm': its sizes are"),
         ({"grid": "factor"}, "holds 'factor'"),
@@ -210,6 +226,128 @@ def test_what_cannot_be_compiled_is_refused(
     with pytest.raises(ValueError, match=words):
         compiled(file, given.pop("signature"), **given)
     assert not list(file.parent.glob("out*"))
+
+
+@needs_cc
+@pytest.mark.parametrize("language", ["c", "c++"])
+def test_every_name_of_python_has_one_of_c(tmp_path: Path, language: str) -> None:
+    names = "int int_ new template this true NULL uint32_t INT64_MAX memset _Complex __LINE__ grid valid x x_offset é è _ __"
+    words = names.split()
+    file = tmp_path / "names.py"
+    file.write_text(
+        "import triton_metal as triton\nimport triton_metal.language as tl\n\n@triton.jit\n"
+        f"def total(y, {', '.join(words)}):\n    tl.store(y, {' + '.join(words)})\n",
+        encoding="utf-8",
+    )
+    signature = ", ".join(["*i32", *["i32"] * len(words)])
+    given = {"kernel_name": "total", "grid": "int + int_ * new"}
+    text, described, header = compiled(file, signature, **given)
+    joined = link.link([header.with_suffix(".json")], tmp_path / "joined")[1]
+    numbers = ", ".join(str(1 << n) for n in range(len(words)))
+    name, many = described["function"], len(words)
+    source = tmp_path / "program.cpp"
+    source.write_text(
+        f'#include "{joined.name}"\n#include <stdio.h>\nint main() {{\n'
+        f"  {name}_numbers packed = {name}_pack({numbers});\n  uint32_t grid[3];\n"
+        f"  {name}_grid(grid, {numbers});\n  for (int i = 0; i < {many}; ++i)\n"
+        '    printf("%u ", (unsigned)packed.words[i]);\n'
+        f'  printf("%u %d\\n", (unsigned)grid[0], total_variant(0, 0, {numbers}));\n}}\n'
+    )
+    program = tmp_path / "program"
+    flags = ["-Wall", "-Wextra", "-Werror", "-Wno-unused-const-variable", "-Wno-unused-variable"]
+    subprocess.run(["cc", "-x", language, *flags, "-o", program, source], check=True)
+    done = subprocess.run([program], capture_output=True, text=True, check=True)
+    assert [int(word) for word in done.stdout.split()] == [*(1 << n for n in range(many)), 9, 0]
+    packed = torch.tensor([1 << n for n in range(many)], dtype=torch.int32)
+    y = torch.zeros(1, dtype=torch.int32)
+    getattr(compile_shader(text), name)(y, packed, threads=described["threads"], group_size=described["threads"])  # fmt: skip
+    assert y.item() == (1 << many) - 1
+
+
+@needs_cc
+def test_a_grid_that_cannot_be_launched_is_told(file: Path) -> None:
+    given = {"kernel_name": "sized", "target": "metal"}
+    file.write_text(
+        KERNELS + "\n@triton.jit\ndef sized(x, n, m, u):\n    tl.store(x, n + m)\n", "utf-8"
+    )
+    cases = {
+        "cdiv(n, m)": {
+            (10, 3, 0): 4, (10, 0, 0): None, (-1, 3, 0): 0, (-5, 3, 0): None, (2**63 - 1, 2, 0): None,
+        },
+        "n * m": {(2**31 - 1, 1, 0): 2**31 - 1, (2**31, 1, 0): None, (2**32, 2**32, 0): None, (2**32 + 1, 1, 0): None},
+        "n / m": {(7, 2, 0): 3, (7, 0, 0): None, (-(2**63), -1, 0): None},
+        "n % m": {(7, 4, 0): 3, (7, 0, 0): None},
+        "n - m": {(7, 4, 0): 3, (4, 7, 0): None, (-(2**63), 1, 0): None},
+        "n + m": {(7, 4, 0): 11, (2**63 - 1, 1, 0): None},
+        "u": {(0, 0, 5): 5, (0, 0, 2**63): None, (0, 0, 2**64 - 1): None},
+        "min(n, m), max(n, m)": {(3, 4, 0): 3},
+    }  # fmt: skip
+    for number, (grid, found) in enumerate(cases.items()):
+        out = file.parent / f"grid{number}"
+        _, described, header = compiled(file, "*i64, i64, i64, u64", grid=grid, out_path=out, **given)  # fmt: skip
+        name = described["function"]
+        library = shared(
+            header,
+            f"int grid(uint32_t *to, int64_t n, int64_t m, uint64_t u) {{ return {name}_grid(to, n, m, u); }}",
+        )
+        for values, expected in found.items():
+            sizes = (ctypes.c_uint32 * 3)(9, 9, 9)
+            types = (ctypes.c_int64, ctypes.c_int64, ctypes.c_uint64)
+            valid = library.grid(sizes, *(one(v) for one, v in zip(types, values, strict=True)))
+            second = 4 if "," in grid.partition(")")[2] else 1
+            wanted = [expected, second, 1] if expected is not None else [0, 0, 0]
+            assert (list(sizes), valid) == (wanted, int(expected is not None)), (grid, values)
+
+
+def test_constants_that_are_not_finite_are_texts(file: Path) -> None:
+    for text, written in (("nan", "nan"), ("1e400", "inf"), ("-inf", "-inf"), ("2.5", 2.5)):
+        given = {"kernel_name": "filled", "grid": "1"}
+        file.write_text(
+            KERNELS + "\n@triton.jit\ndef filled(x, c: tl.constexpr):\n    tl.store(x, c)\n",
+            "utf-8",
+        )
+        assert compiled(file, f"*fp32, {text}", **given)[1]["constants"] == {"c": written}
+
+
+def test_variants_may_lie_in_other_folders(file: Path) -> None:
+    paths = []
+    for folder, block in (("a", 64), ("b c", 128)):
+        (file.parent / folder).mkdir()
+        out = file.parent / folder / "scale"
+        signature = f"*fp32, *fp32, i32, i32, fp32, {block}"
+        paths.append(compiled(file, signature, out_path=out)[2].with_suffix(".json"))
+    _, header = link.link(paths, file.parent / "b c" / "all")
+    includes = [line for line in header.read_text().splitlines() if line.startswith("#include")]
+    assert includes == [
+        f'#include "../a/{paths[0].stem}.h"', f'#include "{paths[1].stem}.h"',
+    ]  # fmt: skip
+    before = paths[0].read_bytes()
+    with pytest.raises(ValueError, match="would be overwritten"):
+        link.link(paths, paths[0].with_suffix(""))
+    assert paths[0].read_bytes() == before
+    with pytest.raises(ValueError, match="the name 'a-scale' is no identifier of C"):
+        link.link(paths, file.parent / "all", prefix="a-")
+
+
+@pytest.mark.parametrize("key", [None, "kernel", "function", "arguments", "conditions", "target"])
+def test_foreign_descriptions_are_refused(file: Path, key: str | None) -> None:
+    path = compiled(file, "*fp32, *fp32, i32, i32, fp32, 64")[2].with_suffix(".json")
+    found = json.loads(path.read_text())
+    if key:
+        del found[key]
+    else:
+        found["arguments"] = [{"name": 3}]
+    path.write_text(json.dumps(found))
+    with pytest.raises(ValueError, match="is no description that"):
+        link.link([path], file.parent / "joined")
+
+
+def test_files_of_any_name_are_read(file: Path) -> None:
+    other = file.rename(file.with_name("kernels.txt"))
+    assert compiled(other, "*fp32, *fp32, i32, i32, fp32, 64")[1]["source"] == "kernels.txt"
+    other.write_text("")
+    with pytest.raises(ValueError, match="has no kernel scale; it has none"):
+        compiled(other, "*fp32, *fp32, i32, i32, fp32, 64")
 
 
 def test_a_folder_that_is_not_there_is_named(file: Path) -> None:

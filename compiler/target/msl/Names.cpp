@@ -90,6 +90,9 @@ bool triton_metal::msl::isReserved(StringRef name) {
 }
 
 bool triton_metal::msl::looksLikeType(StringRef name) {
+  // C++ reserves these: `_Complex` and `_Atomic` are words of clang.
+  if (name.size() > 1 && name[0] == '_' && llvm::isUpper(name[1]))
+    return true;
   for (StringRef type : {"bool", "char", "uchar", "short", "ushort", "int", "uint", "long", "ulong",
                          "half", "bfloat", "float", "packed_", "simdgroup_", "__"})
     if (name.starts_with(type) &&

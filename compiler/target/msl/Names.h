@@ -12,7 +12,8 @@ namespace triton_metal::msl {
 
 /// Whether Metal or the printed text reserves the name.
 bool isReserved(llvm::StringRef name);
-/// Types such as float4, uint3 and simdgroup_float8x8, and all names that begin with them.
+/// Types such as float4, uint3 and simdgroup_float8x8, all names that begin with them, and those
+/// that C++ reserves.
 bool looksLikeType(llvm::StringRef name);
 
 /// Names in nested scopes. A variable never gets the name of a variable of an enclosing scope.

@@ -19,8 +19,10 @@ TARGET is ``metal`` for every Mac that has what the newest baseline has (macOS 1
 from __future__ import annotations
 
 import argparse
+import importlib.machinery
 import importlib.util
 import json
+import math
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -37,8 +39,10 @@ from ..functions import KernelFunction
 from ..generation import module_of
 from ..runtime.driver import driver
 from ..sources import ASTSource
+from .c_names import identifiers, is_identifier
+from .grid import Size, plain, read_grid
 from .header import kernel_header
-from .signature import Entry, digest, read_grid, read_signature
+from .signature import Entry, digest, read_signature
 from .written import print_written, write_file
 
 
@@ -79,14 +83,15 @@ def kernel_in(path: str, name: str) -> KernelFunction:
     file = Path(path)
     if not file.is_file():
         raise ValueError(f"there is no file {path}")
-    spec = importlib.util.spec_from_file_location(file.stem, file)
+    # Whatever the file's name ends in.
+    loader = importlib.machinery.SourceFileLoader(file.stem, str(file))
+    spec = importlib.util.spec_from_loader(file.stem, loader)
     assert spec is not None
-    assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules.setdefault(file.stem, module)
     sys.path.insert(0, str(file.parent))
     try:
-        spec.loader.exec_module(module)
+        loader.exec_module(module)
     finally:
         sys.path.remove(str(file.parent))
     found = getattr(module, name, None)
@@ -94,7 +99,8 @@ def kernel_in(path: str, name: str) -> KernelFunction:
         found = getattr(found, "fn", None)  # of autotune or heuristics
     if found is None:
         kernels = [key for key, value in vars(module).items() if isinstance(value, KernelFunction)]
-        raise ValueError(f"{path} has no kernel {name}; its kernels are {', '.join(kernels)}")
+        known = f"its kernels are {', '.join(kernels)}" if kernels else "it has none"
+        raise ValueError(f"{path} has no kernel {name}; {known}")
     return found
 
 
@@ -103,6 +109,10 @@ def compile_kernel(args: CompileArgs) -> list[Path]:
 
     Raises ValueError for a signature, grid or target that cannot be read, and CompilationError.
     """
+    if args.out_name is not None and not is_identifier(args.out_name):
+        raise ValueError(f"the name {args.out_name!r} is no identifier of C")
+    if args.out_path is not None and not args.out_path.name:
+        raise ValueError(f"the path {str(args.out_path)!r} ends in no file's name")
     kernel = kernel_in(args.path, args.kernel_name)
     entries = read_signature(args.signature, kernel.arg_names)
     constants = {e.name: e.value for e in entries if e.is_constant}
@@ -136,13 +146,14 @@ def compile_kernel(args: CompileArgs) -> list[Path]:
             f"{args.kernel_name} prints or asserts, which needs Python at the launch: take that out, or put it "
             "behind a constant"
         )
-    described = describe(args, contract, entries)
+    described, grid = describe(args, contract, entries)
     described["target"] = spec
     described["arithmetic"] = options.arithmetic
     out = args.out_path or Path(out_name)
     paths = [out.with_name(f"{out.name}.{unique}.{ending}") for ending in ("metal", "json", "h")]
     described["metal"] = paths[0].name
-    texts = [text["metal"], json.dumps(described, indent=2) + "\n", kernel_header(described)]
+    written = json.dumps(described, indent=2, allow_nan=False) + "\n"
+    texts = [text["metal"], written, kernel_header(described, grid)]
     for path, content in zip(paths, texts, strict=True):
         write_file(path, content)
     return paths
@@ -150,8 +161,8 @@ def compile_kernel(args: CompileArgs) -> list[Path]:
 
 def describe(
     args: CompileArgs, contract: dict[str, Any], entries: Sequence[Entry]
-) -> dict[str, Any]:
-    """What a program needs to launch a kernel: `link` reads it."""
+) -> tuple[dict[str, Any], list[Size]]:
+    """What a program needs to launch a kernel, which `link` reads; and the sizes of its grid."""
     types = {e.name: e.type for e in entries}
     arguments: list[dict[str, Any]] = []
     for one in contract["args"]:
@@ -167,20 +178,22 @@ def describe(
         else:
             place = {"word": one["slot"], "words": one["words"]}
             arguments.append({"name": name, "kind": kind, "type": type} | place)
-    scalars = [a["name"] for a in arguments if a["kind"] == "scalar" and a["type"][0] in "iu"]
+    integers = [a for a in arguments if a["kind"] == "scalar" and a["type"][0] in "iu"]
     constants = {e.name: e.value for e in entries if e.is_constant}
     ones = {e.name: 1 for e in entries if e.hint == 1}
-    return {
+    grid = read_grid(args.grid, {a["name"]: a["type"] for a in integers}, constants | ones)
+    own = identifiers(a["name"] for a in arguments)
+    described = {
         "format": 1,
         "kernel": args.out_name or args.kernel_name,
         "function": contract["name"],
         "source": Path(args.path).name,
-        "constants": constants,
+        "constants": {name: _in_json(value) for name, value in constants.items()},
         "num_warps": args.num_warps or contract["num_warps"],
         "num_stages": args.num_stages or contract["num_stages"],
         "threads": contract["threads"],
         "threadgroup_bytes": contract["threadgroup_bytes"],
-        "grid": read_grid(args.grid, scalars, constants | ones),
+        "grid": [plain(size, own) for size in grid],
         "arguments": arguments,
         "scalar_buffer": contract.get("scalar_buffer"),
         "scalar_words": sum(a["words"] for a in arguments if a["kind"] == "scalar"),
@@ -191,6 +204,12 @@ def describe(
             if e.hint or e.type.startswith("tensordesc")  # whose base is aligned
         ],
     }
+    return described, grid
+
+
+def _in_json(value: Any) -> Any:
+    """A constant; JSON has no numbers that are not finite, which are the texts "nan", "inf" and "-inf"."""
+    return str(value) if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from .signature import C_TYPES, identifier
+from .c_names import identifiers
+from .grid import CHECKS, Size, checked
+from .signature import C_TYPES
 
 
 def scalars_of(kernel: dict[str, Any]) -> list[dict[str, Any]]:
@@ -18,37 +20,40 @@ def buffers_of(kernel: dict[str, Any]) -> list[dict[str, Any]]:
     return [one for one in kernel["arguments"] if one["kind"] == "buffer"]
 
 
-def parameters(arguments: Sequence[dict[str, Any]], buffers: str = "") -> str:
-    """The parameters of a C function for arguments. ``buffers`` says how a buffer named ``{0}`` is passed, if it is."""
+def parameters(
+    arguments: Sequence[dict[str, Any]], own: Mapping[str, str], buffers: str = ""
+) -> str:
+    """The parameters of a C function for arguments with the identifiers ``own``. ``buffers`` says how a buffer named ``{0}`` is
+    passed, if it is.
+    """
     parts = []
     for one in arguments:
-        name = identifier(one["name"])
         if one["kind"] == "scalar":
-            parts.append(f"{C_TYPES[one['type']]} {name}")
+            parts.append(f"{C_TYPES[one['type']]} {own[one['name']]}")
         elif buffers:
-            parts.append(buffers.format(name))
+            parts.append(buffers.format(own[one["name"]]))
     return ", ".join(parts)
 
 
-def names(arguments: Sequence[dict[str, Any]], buffers: str = "") -> str:
+def names(arguments: Sequence[dict[str, Any]], own: Mapping[str, str], buffers: str = "") -> str:
     """What is passed on to such a function."""
     parts = []
     for one in arguments:
-        name = identifier(one["name"])
         if one["kind"] == "scalar":
-            parts.append(name)
+            parts.append(own[one["name"]])
         elif buffers:
-            parts.append(buffers.format(name))
+            parts.append(buffers.format(own[one["name"]]))
     return ", ".join(parts)
 
 
 OBJECTIVE_C = "id<MTLBuffer> {0}, NSUInteger {0}_offset"
 
 
-def kernel_header(kernel: dict[str, Any]) -> str:
+def kernel_header(kernel: dict[str, Any], grid: Sequence[Size]) -> str:
     """The header of one kernel: constants, the packing of its numbers, its grid, and its launch in Objective-C."""
     name, scalars = kernel["function"], scalars_of(kernel)
-    given = parameters(scalars)
+    own = identifiers(one["name"] for one in kernel["arguments"])
+    given = parameters(scalars, own)
     lines = [
         f"/* The kernel {kernel['kernel']}, compiled by triton_metal.tools.compile. Its text is {kernel['metal']}. */",
         "#pragma once",
@@ -56,13 +61,13 @@ def kernel_header(kernel: dict[str, Any]) -> str:
         "#include <stdint.h>",
         "#include <string.h>",
         "",
+        *CHECKS.splitlines(),
+        "",
         "enum {",
         f"  {name}_threads = {kernel['threads']}, /* of a threadgroup */",
         f"  {name}_threadgroup_bytes = {kernel['threadgroup_bytes']},",
     ]
-    lines += [
-        f"  {name}_buffer_{identifier(b['name'])} = {b['buffer']}," for b in buffers_of(kernel)
-    ]
+    lines += [f"  {name}_buffer_{own[b['name']]} = {b['buffer']}," for b in buffers_of(kernel)]
     if scalars:
         lines.append(f"  {name}_buffer_numbers = {kernel['scalar_buffer']},")
     lines += ["};", ""]
@@ -75,46 +80,49 @@ def kernel_header(kernel: dict[str, Any]) -> str:
             "  memset(&packed, 0, sizeof packed);",
         ]
         for one in scalars:
-            own, place = identifier(one["name"]), f"packed.words + {one['word']}"
+            value, place = own[one["name"]], f"packed.words + {one['word']}"
             if one["type"] in ("fp32", "fp64", "i64", "u64"):
-                lines.append(f"  memcpy({place}, &{own}, sizeof {own});")
+                lines.append(f"  memcpy({place}, &{value}, sizeof {value});")
             else:
-                lines.append(f"  packed.words[{one['word']}] = (uint32_t){own};")
+                lines.append(f"  packed.words[{one['word']}] = (uint32_t){value};")
         lines += ["  return packed;", "}", ""]
     lines += [
-        "/* The threadgroups of a launch. */",
-        f"static inline void {name}_grid(uint32_t grid[3]{', ' + given if given else ''}) {{",
+        "/* The threadgroups of a launch. Returns whether each size is from 0 to 2147483647; if not, all are 0. */",
+        f"static inline bool {name}_grid(uint32_t grid[3]{', ' + given if given else ''}) {{",
+        "  bool valid = true;",
     ]
-    lines += [f"  (void){identifier(one['name'])};" for one in scalars]
-    for index, size in enumerate(kernel["grid"]):
-        lines += [
-            f"  const int64_t size_{index} = {size};",
-            f"  grid[{index}] = size_{index} > 0 ? (uint32_t)size_{index} : 0;",
-        ]
-    lines += ["}", "", *_objective_c(kernel), ""]
+    lines += [f"  (void){own[one['name']]};" for one in scalars]
+    lines += [
+        f"  grid[{index}] = triton_metal_size({checked(size, own)}, &valid);"
+        for index, size in enumerate(grid)
+    ]
+    lines += ["  if (!valid)", "    grid[0] = grid[1] = grid[2] = 0;", "  return valid;"]
+    lines += ["}", "", *_objective_c(kernel, own), ""]
     return "\n".join(lines)
 
 
-def _objective_c(kernel: dict[str, Any]) -> list[str]:
+def _objective_c(kernel: dict[str, Any], own: Mapping[str, str]) -> list[str]:
     name, scalars = kernel["function"], scalars_of(kernel)
-    passed = names(scalars)
-    launch = parameters(kernel["arguments"], OBJECTIVE_C)
+    passed = names(scalars, own)
+    launch = parameters(kernel["arguments"], own, OBJECTIVE_C)
     lines = [
         "#ifdef __OBJC__",
         "#import <Metal/Metal.h>",
         f"/* Encodes a launch. The pipeline is that of the function {name}. What the kernel writes must not overlap what",
-        "   another of its buffers holds. */",
-        f"static inline void {name}_encode(id<MTLComputeCommandEncoder> encoder, "
+        f"   another of its buffers holds. Returns what {name}_grid returns; a grid without threadgroups is not encoded. */",
+        f"static inline bool {name}_encode(id<MTLComputeCommandEncoder> encoder, "
         f"id<MTLComputePipelineState> pipeline{', ' + launch if launch else ''}) {{",
         "  uint32_t grid[3];",
-        f"  {name}_grid(grid{', ' + passed if passed else ''});",
+        f"  const bool valid = {name}_grid(grid{', ' + passed if passed else ''});",
         "  if (grid[0] == 0 || grid[1] == 0 || grid[2] == 0)",
-        "    return;",
+        "    return valid;",
         "  [encoder setComputePipelineState:pipeline];",
     ]
     for one in buffers_of(kernel):
-        own = identifier(one["name"])
-        lines.append(f"  [encoder setBuffer:{own} offset:{own}_offset atIndex:{one['buffer']}];")
+        buffer = own[one["name"]]
+        lines.append(
+            f"  [encoder setBuffer:{buffer} offset:{buffer}_offset atIndex:{one['buffer']}];"
+        )
     if scalars:
         lines += [
             f"  const {name}_numbers numbers = {name}_pack({passed});",
@@ -124,6 +132,7 @@ def _objective_c(kernel: dict[str, Any]) -> list[str]:
         *lines,
         "  [encoder dispatchThreadgroups:MTLSizeMake(grid[0], grid[1], grid[2])",
         f"          threadsPerThreadgroup:MTLSizeMake({kernel['threads']}, 1, 1)];",
+        "  return valid;",
         "}",
         "#endif",
     ]

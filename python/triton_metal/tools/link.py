@@ -11,13 +11,15 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from .c_names import identifiers, is_identifier
 from .header import OBJECTIVE_C, names, parameters
-from .signature import identifier
+from .signature import C_TYPES
 from .written import print_written, write_file
 
 
@@ -27,9 +29,49 @@ def read(path: Path) -> dict[str, Any]:
         found = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
         raise ValueError(f"{path} cannot be read: {error}") from None
-    if not isinstance(found, dict) or found.get("format") != 1 or "conditions" not in found:
+    if not _is_description(found):
         raise ValueError(f"{path} is no description that triton_metal.tools.compile wrote")
-    return found | {"header": path.with_suffix(".h").name}
+    return found
+
+
+_KEYS: dict[str, type] = {
+    "kernel": str,
+    "function": str,
+    "metal": str,
+    "target": str,
+    "constants": dict,
+    "num_warps": int,
+    "num_stages": int,
+    "arguments": list,
+    "parameters": list,
+    "conditions": list,
+}
+
+
+def _is_description(found: Any) -> bool:
+    """Whether a value has what `link` reads."""
+    if not isinstance(found, dict) or found.get("format") != 1:
+        return False
+    if not all(isinstance(found.get(key), kind) for key, kind in _KEYS.items()):
+        return False
+
+    def named(entries: list[Any]) -> bool:
+        return all(isinstance(one, dict) and isinstance(one.get("name"), str) for one in entries)
+
+    if not all(named(found[key]) for key in ("arguments", "parameters", "conditions")):
+        return False
+    return (
+        is_identifier(found["function"])
+        and all(
+            one.get("kind") == "buffer"
+            or (one.get("kind") == "scalar" and one.get("type") in C_TYPES)
+            for one in found["arguments"]
+        )
+        and all(isinstance(one.get("type"), str) for one in found["parameters"])
+        and all(
+            type(one.get("equals", one.get("multiple_of"))) is int for one in found["conditions"]
+        )
+    )
 
 
 def link(paths: Sequence[Path], out: Path, prefix: str = "") -> list[Path]:
@@ -37,7 +79,17 @@ def link(paths: Sequence[Path], out: Path, prefix: str = "") -> list[Path]:
 
     Raises ValueError if they are not variants of one kernel.
     """
-    variants = [read(path) for path in paths]
+    if not out.name:
+        raise ValueError(f"the path {str(out)!r} ends in no file's name")
+    written = [out.with_name(f"{out.name}.json"), out.with_name(f"{out.name}.h")]
+    variants = []
+    for path in paths:
+        header = path.with_suffix(".h")
+        if {file.resolve() for file in (path, header)} & {file.resolve() for file in written}:
+            raise ValueError(f"the variants' own files {path} and {header} would be overwritten")
+        # The joined header may lie in another folder than its variants.
+        where = os.path.relpath(header.resolve(), out.resolve().parent)
+        variants.append(read(path) | {"header": Path(where).as_posix()})
     if not variants:
         raise ValueError("there are no variants to join")
     first = variants[0]
@@ -57,6 +109,8 @@ def link(paths: Sequence[Path], out: Path, prefix: str = "") -> list[Path]:
         algorithms.setdefault(repr([variant.get(name) for name in options]), []).append(variant)
     ordered = [sorted(group, key=_most_conditions_first) for group in algorithms.values()]
     name = prefix + first["kernel"]
+    if not is_identifier(name):
+        raise ValueError(f"the name {name!r} is no identifier of C")
     described = {
         "format": 1,
         "kernel": name,
@@ -75,7 +129,6 @@ def link(paths: Sequence[Path], out: Path, prefix: str = "") -> list[Path]:
             for group in ordered
         ],
     }
-    written = [out.with_name(f"{out.name}.json"), out.with_name(f"{out.name}.h")]
     write_file(written[0], json.dumps(described, indent=2) + "\n")
     write_file(written[1], dispatcher(name, ordered))
     return written
@@ -100,8 +153,8 @@ def _arguments(variants: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     return result
 
 
-def _condition(condition: dict[str, Any], buffers: set[str]) -> str:
-    name = identifier(condition["name"])
+def _condition(condition: dict[str, Any], buffers: set[str], own: Mapping[str, str]) -> str:
+    name = own[condition["name"]]
     if "equals" in condition:
         return f"{name} == {condition['equals']}"
     place = f"{name}_offset" if condition["name"] in buffers else name
@@ -119,7 +172,8 @@ def dispatcher(name: str, algorithms: Sequence[Sequence[dict[str, Any]]]) -> str
     variants = [variant for group in algorithms for variant in group]
     arguments = _arguments(variants)
     buffers = {one["name"] for one in arguments if one["kind"] == "buffer"}
-    offsets = parameters(arguments, "uint64_t {0}_offset")
+    own = identifiers(one["name"] for one in arguments)
+    offsets = parameters(arguments, own, "uint64_t {0}_offset")
     lines = [
         f"/* Variants of the kernel {name}, joined by triton_metal.tools.link. */",
         "#pragma once",
@@ -139,19 +193,19 @@ def dispatcher(name: str, algorithms: Sequence[Sequence[dict[str, Any]]]) -> str
     for index, group in enumerate(algorithms):
         lines.append(f"  case {index}: /* {_shown(group[0])} */")
         for variant in group:
-            if tests := " && ".join(_condition(one, buffers) for one in variant["conditions"]):
+            if tests := " && ".join(_condition(one, buffers, own) for one in variant["conditions"]):
                 lines.append(f"    if ({tests})")
             lines.append(f"{'      ' if tests else '    '}return {number};")
             number += 1
         if group[-1]["conditions"]:
             lines.append("    return -1;")
     lines += ["  default:", "    return -1;", "  }", "}", ""]
-    launch = parameters(arguments, OBJECTIVE_C)
-    passed = names(arguments, "{0}_offset")
+    launch = parameters(arguments, own, OBJECTIVE_C)
+    passed = names(arguments, own, "{0}_offset")
     lines += [
         "#ifdef __OBJC__",
         f"/* Encodes a launch with the pipeline of its variant; they are in the order of {name}_functions. Returns whether",
-        "   there is a variant. */",
+        "   there is a variant, and the grid is one that can be launched. */",
         f"static inline bool {name}_encode(id<MTLComputeCommandEncoder> encoder, "
         "NSArray<id<MTLComputePipelineState>> *pipelines, "
         f"int algorithm{', ' + launch if launch else ''}) {{",
@@ -159,11 +213,10 @@ def dispatcher(name: str, algorithms: Sequence[Sequence[dict[str, Any]]]) -> str
         "  switch (variant) {",
     ]
     for number, variant in enumerate(variants):
-        own = names(variant["arguments"], "{0}, {0}_offset")
+        given = names(variant["arguments"], own, "{0}, {0}_offset")
         lines += [
             f"  case {number}:",
-            f"    {variant['function']}_encode(encoder, pipelines[{number}]{', ' + own if own else ''});",
-            "    return true;",
+            f"    return {variant['function']}_encode(encoder, pipelines[{number}]{', ' + given if given else ''});",
         ]
     return "\n".join([*lines, "  default:", "    return false;", "  }", "}", "#endif", ""])
 

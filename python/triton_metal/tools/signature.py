@@ -1,10 +1,8 @@
-"""Signatures and grids of kernels that are compiled ahead of time, as they are written on a command line."""
+"""Signatures of kernels that are compiled ahead of time, as they are written on a command line."""
 
 from __future__ import annotations
 
-import ast
 import hashlib
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -81,12 +79,14 @@ def _entry(part: str, name: str) -> Entry:
             pass
     type, colon, hint = part.partition(":")
     type, hint = type.strip(), hint.strip()
-    hints = ("1", "16") if type.startswith(("*", "tensordesc")) else ("1", "4", "8", "16")
-    if colon and hint not in hints:
-        raise ValueError(
-            f"{name}: {part!r} has the hint {hint!r}; the hints are 1, for the number 1, and {' or '.join(hints[1:])}, "
-            "for a multiple"
+    is_pointer = type.startswith(("*", "tensordesc"))
+    if colon and hint not in (("16",) if is_pointer else ("1", "4", "8", "16")):
+        allowed = (
+            "the hint of a pointer is 16, for a multiple of 16 bytes"
+            if is_pointer
+            else "the hints are 1, for the number 1, and 4, 8 or 16, for a multiple"
         )
+        raise ValueError(f"{name}: {part!r} has the hint {hint!r}; {allowed}")
     if not type.startswith("tensordesc<"):
         try:
             type_of(type)
@@ -94,7 +94,12 @@ def _entry(part: str, name: str) -> Entry:
             raise ValueError(
                 f"{name}: {type!r} is no type; types are *fp32, i32, fp16, ..., and a number is a constant"
             ) from None
-        if hint in ("1", "4", "8") and type.removeprefix("u").removeprefix("i") not in _INTEGERS:
+        if not is_pointer and type not in C_TYPES:
+            raise ValueError(
+                f"{name}: a program in C cannot pass a number of the type {type!r}; types of numbers are "
+                f"{', '.join(C_TYPES)}"
+            )
+        if hint and not is_pointer and type.removeprefix("u").removeprefix("i") not in _INTEGERS:
             what = "is 1" if hint == "1" else f"is a multiple of {hint}"
             raise ValueError(
                 f"{name}: {part!r} says that the argument {what}, which only integers are"
@@ -108,117 +113,3 @@ def digest(entries: Sequence[Entry], *options: Any) -> str:
         [f"{e.type}:{e.hint}:{e.value!r}" for e in entries] + [repr(o) for o in options]
     )
     return hashlib.sha256(text.encode()).hexdigest()[:8]
-
-
-_C_OPERATORS = {
-    ast.Add: "+",
-    ast.Sub: "-",
-    ast.Mult: "*",
-    ast.Div: "/",
-    ast.FloorDiv: "/",
-    ast.Mod: "%",
-}
-
-
-def read_grid(text: str, scalars: Sequence[str], constants: dict[str, Any]) -> list[str]:
-    """The sizes of a grid as expressions of C, from a text such as ``"(n + BLOCK - 1) / BLOCK, 1, 1"``.
-
-    They may name integer parameters and constants, and call ``cdiv``, ``min`` and ``max``; all divisions are of integers.
-    """
-    parts = split(text)
-    if not 1 <= len(parts) <= 3:
-        raise ValueError(f"the grid {text!r} has {len(parts)} sizes; it has 1 to 3")
-
-    def emit(node: ast.AST) -> str:
-        if isinstance(node, ast.Constant) and type(node.value) is int:
-            return f"INT64_C({node.value})"
-        if isinstance(node, ast.Name) and node.id in scalars:
-            return f"(int64_t){identifier(node.id)}"
-        if isinstance(node, ast.Name) and type(constants.get(node.id)) is int:
-            return f"INT64_C({constants[node.id]})"
-        if isinstance(node, ast.BinOp) and type(node.op) in _C_OPERATORS:
-            return f"({emit(node.left)} {_C_OPERATORS[type(node.op)]} {emit(node.right)})"
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and len(node.args) == 2:
-            a, b = map(emit, node.args)
-            if node.func.id == "cdiv":
-                return f"(({a} + {b} - 1) / {b})"
-            if node.func.id in ("min", "max"):
-                return f"({a} {'<' if node.func.id == 'min' else '>'} {b} ? {a} : {b})"
-        known = ", ".join([*scalars, *constants]) or "none"
-        raise ValueError(
-            f"the grid {text!r} holds {ast.unparse(node)!r}: its sizes are integers, parameters ({known}), + - * / %, "
-            "cdiv, min and max"
-        )
-
-    sizes = []
-    for part in parts:
-        try:
-            sizes.append(emit(ast.parse(part, mode="eval").body))
-        except SyntaxError:
-            raise ValueError(f"the grid {text!r} holds {part!r}, which is no expression") from None
-    return [*sizes, *["INT64_C(1)"] * (3 - len(sizes))]
-
-
-#: Names that C, Objective-C or the headers' own functions have taken.
-_TAKEN = frozenset(
-    [
-        "auto",
-        "bool",
-        "break",
-        "case",
-        "char",
-        "const",
-        "continue",
-        "default",
-        "do",
-        "double",
-        "else",
-        "enum",
-        "extern",
-        "float",
-        "for",
-        "goto",
-        "id",
-        "if",
-        "inline",
-        "int",
-        "long",
-        "register",
-        "restrict",
-        "return",
-        "self",
-        "short",
-        "signed",
-        "sizeof",
-        "static",
-        "struct",
-        "super",
-        "switch",
-        "typedef",
-        "union",
-        "unsigned",
-        "void",
-        "volatile",
-        "while",
-        "algorithm",
-        "encoder",
-        "grid",
-        "numbers",
-        "packed",
-        "pipeline",
-        "pipelines",
-        "size_0",
-        "size_1",
-        "size_2",
-    ]
-)
-
-
-def identifier(name: str) -> str:
-    """A name as one of C.
-
-    >>> identifier("x.shape.0"), identifier("int")
-    ('x_shape_0', 'int_')
-    """
-    name = re.sub(r"\W", "_", name)
-    return f"{name}_" if name in _TAKEN else name

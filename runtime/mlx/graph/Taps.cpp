@@ -1,4 +1,5 @@
 #include "runtime/mlx/graph/Taps.h"
+#include "runtime/mlx/graph/Padding.h"
 
 #include "mlx/device.h"
 #include "mlx/ops.h"
@@ -35,12 +36,12 @@ static mx::array productOfTap(const mx::array &image, const mx::array &filters, 
   return mx::reshape(mx::transpose(mx::matmul(left, right), {1, 0, 2}), split);
 }
 
-static mx::array padded(const mx::array &image, const Taps &taps) {
+static mx::array paddedFor(const Taps &taps, const mx::array &image) {
   std::vector<std::pair<int, int>> widths(image.ndim(), {0, 0});
   std::copy(taps.padding.begin(), taps.padding.end(), widths.begin() + 1);
   bool isPadded = std::any_of(widths.begin(), widths.end(),
                               [](auto width) { return width.first > 0 || width.second > 0; });
-  return isPadded ? mx::pad(image, widths) : image;
+  return isPadded ? paddedWithZeros(image, widths) : image;
 }
 
 /// The padding where it is the same on both sides, and not longer than the filters. For others, the
@@ -60,7 +61,7 @@ static std::optional<std::vector<int>> evenPadding(const mx::array &filters, con
 
 static mx::array sumOfSlices(mx::array image, const mx::array &filters, const Taps &taps) {
   size_t dimensions = taps.strides.size();
-  image = padded(image, taps);
+  image = paddedFor(taps, image);
   // The filters of each tap, (taps, C, O). MLX multiplies by a matrix whose rows lie side by side
   // twice as fast on the CPU as by one whose columns do. The gradient of an image takes the
   // transposes.
@@ -130,7 +131,7 @@ std::optional<mx::array> sumOfTaps(const mx::array &image, const mx::array &filt
     return std::nullopt;
   std::vector<int> none(taps.strides.size(), 0), ones(taps.strides.size(), 1);
   std::optional<std::vector<int>> padding = evenPadding(filters, taps);
-  return mx::conv_general(padding ? image : padded(image, taps), filters, taps.strides,
+  return mx::conv_general(padding ? image : paddedFor(taps, image), filters, taps.strides,
                           padding ? *padding : none, padding ? *padding : none, taps.dilations,
                           ones, taps.groups);
 }

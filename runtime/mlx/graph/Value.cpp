@@ -1,4 +1,5 @@
 #include "runtime/mlx/graph/Value.h"
+#include "runtime/mlx/graph/Padding.h"
 
 #include "mlx/ops.h"
 
@@ -93,7 +94,7 @@ static mx::array filled(const Box &box) {
     return box.inside;
   // MLX's pad has no gradient for what it pads with.
   if (box.outside.size() == 1 && box.isOutsideKnown)
-    return mx::pad(box.inside, widths, mx::reshape(box.outside, {}));
+    return padded(box.inside, widths, box.outside);
   mx::array whole = box.inside;
   for (size_t i = 0; i < widths.size(); ++i)
     whole = surrounded(whole, i, widths[i].first, widths[i].second, box.outside);

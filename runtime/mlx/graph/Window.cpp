@@ -1,4 +1,5 @@
 #include "runtime/mlx/graph/Window.h"
+#include "runtime/mlx/graph/Padding.h"
 
 #include "mlx/ops.h"
 
@@ -167,11 +168,9 @@ mx::array readWindow(const mx::array &elements, const Window &window) {
       int64_t end = from + group.length() * stride;
       view = sliceOf(view, axis, from, std::min(end, length));
       if (end > length) {
-        mx::Shape none(view.ndim(), 0), missing(view.ndim(), 0);
-        missing[axis] = static_cast<int>(end - length);
         std::vector<std::pair<int, int>> widths(view.ndim(), {0, 0});
         widths[axis] = {0, static_cast<int>(end - length)};
-        view = mx::pad(view, widths);
+        view = paddedWithZeros(view, widths);
       }
       row = 0, rest = 0;
     }

@@ -18,3 +18,15 @@ msl.kernel @INT_MAX(%x: !msl.ptr<f32, device> {msl.name = "x"}, %f: f32 {msl.nam
   msl.store %f, %x[%i] : f32, !msl.ptr<f32, device>, i32
   msl.return
 }
+
+// -----
+
+// clang has words that begin as the names that C++ reserves.
+// CHECK-LABEL: void words(
+// CHECK-NEXT:     device float *v_Complex {{\[\[}}buffer(0)]],
+// CHECK:          v_Atomic
+msl.kernel @words(%x: !msl.ptr<f32, device> {msl.name = "_Complex"}, %f: f32 {msl.name = "_Atomic"}) threads 32 {
+  %i = msl.lane : i32
+  msl.store %f, %x[%i] : f32, !msl.ptr<f32, device>, i32
+  msl.return
+}
