@@ -24,6 +24,8 @@ thread_local unsigned depth = 0;
 thread_local Scopes *scopes = nullptr;
 
 void waitAtExit() {
+  if (depth) // LLVM itself ends the process: this scope, too, would be waited for
+    return;
   auto &all = engine::perProcess<Scopes>();
   std::unique_lock lock(all.mutex);
   all.last = std::this_thread::get_id();
@@ -58,5 +60,7 @@ Compiling::~Compiling() {
   if (--scopes->running == 0)
     scopes->changed.notify_all();
 }
+
+void Compiling::join() { ++depth; }
 
 } // namespace triton_metal

@@ -12,6 +12,10 @@ public:
   Compiling();
   ~Compiling();
   Compiling(const Compiling &) = delete;
+
+  /// The calling thread works for one that is in a scope and waits for it. Where LLVM ends the
+  /// process in such a thread, nothing is waited for.
+  static void join();
 };
 
 } // namespace triton_metal

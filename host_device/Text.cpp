@@ -1,4 +1,5 @@
 #include "host_device/Text.h"
+#include "host_device/engine/ContextErrors.h"
 #include "host_device/engine/Protect.h"
 #include "host_device/msl/ParsedText.h"
 #include "llvm/ADT/StringExtras.h"
@@ -67,15 +68,19 @@ Expected<Text::Lowered> Text::lower(StringRef name, ArrayRef<FunctionConstantVal
   ++done.lowered;
   if (std::optional<std::string> problem = engine::runProtected([&] {
         LLVMContext context;
+        engine::ContextErrors errors(context);
         Expected<CompiledMsl> compiled = parsed->generate({name.str()}, constants, context);
         if (!compiled) {
-          result.emplace(compiled.takeError());
+          result.emplace(joinErrors(compiled.takeError(), errors.take()));
           return;
         }
         Lowered lowered{std::move(compiled->kernels.front()), ""};
         raw_string_ostream stream(lowered.bitcode);
         WriteBitcodeToFile(*compiled->module, stream);
-        result.emplace(std::move(lowered));
+        if (Error error = errors.take())
+          result.emplace(std::move(error));
+        else
+          result.emplace(std::move(lowered));
       }))
     return crashed(*problem);
   done.functions += parsed->takeGeneratedFunctions();

@@ -1,4 +1,5 @@
 #include "host_device/engine/Protect.h"
+#include "host_device/Compiling.h"
 #include "host_device/engine/Guard.h"
 #include "host_device/engine/PerProcess.h"
 #include "llvm/Support/ErrorHandling.h"
@@ -36,6 +37,7 @@ std::optional<std::string> runProtected(llvm::function_ref<void()> code) {
   (void)isWatched;
   std::optional<std::string> problem;
   llvm::thread worker(std::optional<unsigned>(stackBytes), [&] {
+    Compiling::join();
     Guard &guard = Guard::ofThisThread();
     fatalMessage().clear();
     if (!guard.call([&] { code(); }))

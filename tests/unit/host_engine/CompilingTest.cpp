@@ -62,6 +62,19 @@ TEST(Compiling, AForkedChildDoesNotWaitForThreadsOfItsParent) {
               testing::ExitedWithCode(0), "^$");
 }
 
+TEST(Compiling, AThreadInAScopeMayEndTheProcess) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(
+      {
+        Compiling scope;
+        std::thread([] {
+          Compiling::join();
+          std::exit(3);
+        }).join();
+      },
+      testing::ExitedWithCode(3), "^$");
+}
+
 TEST(Compiling, TheThreadThatEndsTheProcessMayCompile) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   EXPECT_EXIT(
