@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -180,3 +181,66 @@ def test_integers_have_no_gradient_by_the_floats_that_they_come_from() -> None:
     whole = mx.array([0.0, 1.0, -2.0, 3.0])
     assert mx.array_equal(mx.grad(total)(x), w + whole)
     assert mx.array_equal(mx.jvp(total, [x], [mx.ones(4)])[1][0], (w + whole).sum())
+
+
+@triton_metal.jit
+def chosen_rows_kernel(x, places, y, N, SIZE: tl.constexpr):
+    r, i = tl.program_id(0), tl.arange(0, SIZE)
+    v = tl.load(x + tl.load(places + r) * N + i, i < N, other=0.0)
+    tl.store(y + r * N + i, v * v * v, i < N)
+
+
+@pytest.mark.parametrize("columns", [7, 8])
+def test_derivatives_of_rows_that_an_array_chooses(columns: int) -> None:
+    # MLX 0.32 has wrong second derivatives of gathered slices.
+    rng = np.random.default_rng(columns)
+    x = mx.array(rng.standard_normal((2, 5, columns)).astype(np.float32))
+    w = mx.array(rng.standard_normal((4, columns)).astype(np.float32))
+    places = mx.array([[4, 0, 0, 2], [1, 4, 3, 3]], mx.int32)
+
+    def rows(x: Any, places: Any) -> Any:
+        made = {"y": mx.zeros((4, columns))}
+        return graph(chosen_rows_kernel)(x, places, N=columns, SIZE=8, grid=(4,), outputs=made)
+
+    def plain(x: Any, places: Any) -> Any:
+        return mx.take(x, places, axis=0) ** 3
+
+    def first(f: Callable) -> Any:
+        return mx.grad(lambda x, places: (f(x, places) * w).sum())
+
+    def second(f: Callable) -> Any:
+        return mx.grad(lambda x, places: (first(f)(x, places) * x).sum())
+
+    def third(f: Callable) -> Any:
+        return mx.grad(lambda x, places: (second(f)(x, places) ** 2).sum())
+
+    def of_map(derivative: Callable, axes: Any) -> Any:
+        """The derivative of the sum of a map."""
+
+        def sums(f: Callable) -> Any:
+            return lambda x, places: mx.vmap(f, in_axes=axes)(x, places)
+
+        return lambda f: derivative(sums(f))
+
+    for derivative in (lambda f: f, first, second, third):
+        cases = [
+            (lambda f, d=derivative: d(f), x[0], places[0]),
+            (lambda f, d=derivative: mx.vmap(d(f)), x, places),
+            (lambda f, d=derivative: mx.vmap(d(f), in_axes=(0, None)), x, places[1]),
+            (lambda f, d=derivative: mx.vmap(d(f), in_axes=(None, 0)), x[1], places),
+            (lambda f, d=derivative: mx.vmap(d(f), in_axes=(2, 1)), mx.moveaxis(x, 0, 2), places.T),
+            (of_map(derivative, 0), x, places),
+            (of_map(derivative, (0, None)), x, places[1]),
+            (of_map(derivative, (None, 0)), x[1], places),
+            (of_map(derivative, (1, 1)), mx.moveaxis(x, 0, 1), places.T),
+        ]
+        for transform, *arguments in cases:
+            for compiled in (lambda f: f, mx.compile):
+                found = compiled(transform(rows))(*arguments)
+                expected = transform(plain)(*arguments)
+                assert mx.allclose(found, expected, rtol=1e-4, atol=1e-4)
+    ours, theirs = (
+        mx.jvp(lambda x, f=f: f(x, places[0]), [x[0]], [mx.ones_like(x[0])])[1][0]
+        for f in (rows, plain)
+    )
+    assert mx.allclose(ours, theirs, rtol=1e-5, atol=1e-5)

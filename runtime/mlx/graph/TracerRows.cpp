@@ -1,5 +1,6 @@
 // Addresses that are an array and an affine form, and loads of rows whose places an array chooses.
 
+#include "runtime/mlx/graph/Rows.h"
 #include "runtime/mlx/graph/Tracer.h"
 
 #include "mlx/ops.h"
@@ -134,7 +135,7 @@ std::optional<Value> Tracer::loadRows(const Operation &op, const Value &pointer,
   ofRows = Extents(starts.shape().begin(), starts.shape().end());
   if (size < (int64_t(1) << 31) - 1)
     starts = mx::astype(starts, mx::int32);
-  mx::array rows = mx::gather(elements, mx::reshape(starts, {-1}), 0, {length});
+  mx::array rows = rowsAt(elements, mx::reshape(starts, {-1}), length);
   mx::array filling =
       mx::astype(mask && other ? mx::reshape(other->array(), {}) : mx::array(0), type.dtype());
   rows = mx::astype(rows, type.dtype());
