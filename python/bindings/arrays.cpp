@@ -391,6 +391,16 @@ bool readPointer(PyObject *object, ArrayInfo &info, ArrayProblem &problem) {
   return true;
 }
 
+/// Whether values of the type are single numbers of NumPy, or of a package that adds dtypes to it.
+bool isNumPyScalar(PyTypeObject *type) {
+  PyObject *bases = type->tp_mro;
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(bases); ++i)
+    if (std::strcmp(reinterpret_cast<PyTypeObject *>(PyTuple_GET_ITEM(bases, i))->tp_name,
+                    "numpy.generic") == 0)
+      return true;
+  return false;
+}
+
 ArgumentKind classifySlowly(PyObject *object) {
   if (nb::isinstance<MockArray>(nb::handle(object)))
     return ArgumentKind::Mock;
@@ -404,15 +414,14 @@ ArgumentKind classifySlowly(PyObject *object) {
     return ArgumentKind::Pointer;
   if (has("__array_struct__")) {
     // NumPy scalars are numbers.
-    if (std::strncmp(type->tp_name, "numpy.", 6) == 0 && PyObject_HasAttrString(object, "item") &&
-        !PyObject_HasAttrString(object, "ctypes")) {
+    if (isNumPyScalar(type)) {
       nb::object item = nb::steal(PyObject_CallMethod(object, "item", nullptr));
       if (!item.is_valid()) {
         PyErr_Clear();
         return ArgumentKind::Other;
       }
       return PyBool_Check(item.ptr())    ? ArgumentKind::Bool
-             : PyLong_Check(item.ptr())  ? ArgumentKind::Integer
+             : PyIndex_Check(object)     ? ArgumentKind::Integer
              : PyFloat_Check(item.ptr()) ? ArgumentKind::Float
                                          : ArgumentKind::Other;
     }

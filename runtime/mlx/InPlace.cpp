@@ -20,7 +20,8 @@ std::optional<std::string> keptError;
       " has no derivative and no batched form of its own: give the function that launches it one "
       "with mx.custom_function" +
       (std::strcmp(transform, "vmap") == 0 ? " (its .vmap), or launch it over a larger grid."
-                                           : " (its .vjp or .jvp)."));
+                                           : " (its .vjp or .jvp).") +
+      " Functions of triton_metal.ops have first derivatives only, and no batched form.");
 }
 
 /// Copies elements of one size: a loop over the last axis, counters for the other axes.

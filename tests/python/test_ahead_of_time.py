@@ -204,6 +204,18 @@ def test_variants_are_joined_with_their_conditions(file: Path) -> None:
             "factor: a program in C cannot pass a number of the type 'fp8e4nv'; types of numbers are i1",
         ),
         ({"signature": "*fp32, *fp32, int, i32, fp32, 64"}, "n: a program in C cannot pass"),
+        *(
+            ({"kernel_name": "doubled", "signature": f"{type}, i32"}, "a descriptor's type is as")
+            for type in (
+                "tensordesc<fp32>",
+                "tensordesc<fp32[]>",
+                "tensordesc<fp32[a, 8]>",
+                "tensordesc<fp33[8, 8]>",
+                "tensordesc<>",
+                "tensordesc<fp32[8]>x",
+                "tensordesc",
+            )
+        ),
         ({"grid": "n, 1 << 3"}, "holds '1 << 3'"),
         ({"grid": "99999999999999999999"}, "which exceeds 64 bits"),
         ({"grid": "cdiv(n, 0)"}, "divides by 0"),
@@ -329,6 +341,24 @@ def test_variants_may_lie_in_other_folders(file: Path) -> None:
         link.link(paths, file.parent / "all", prefix="a-")
 
 
+def test_algorithms_are_told_apart(file: Path) -> None:
+    signature = "*fp32, *fp32, i32, i32, fp32, 64"
+    made = [
+        compiled(file, signature, **options)[2].with_suffix(".json")
+        for options in ({}, {"precise_math": True}, {"target": "metal:26.0:Apple M5"})
+    ]
+    description, header = link.link(made, file.parent / "joined")
+    shown = [line for line in header.read_text().splitlines() if "  case " in line and "/*" in line]
+    assert len({line.partition("/*")[2] for line in shown}) == len(shown) == 3
+    algorithms = json.loads(description.read_text())["algorithms"]
+    assert [one["arithmetic"] for one in algorithms] == ["", "precise", ""]
+    # Two SIMD-groups are what the first one took by itself.
+    warps = json.loads(made[0].read_text())["num_warps"]
+    same = compiled(file, signature, num_warps=warps)[2].with_suffix(".json")
+    with pytest.raises(ValueError, match="no launch would take the second"):
+        link.link([made[0], same], file.parent / "joined")
+
+
 @pytest.mark.parametrize("key", [None, "kernel", "function", "arguments", "conditions", "target"])
 def test_foreign_descriptions_are_refused(file: Path, key: str | None) -> None:
     path = compiled(file, "*fp32, *fp32, i32, i32, fp32, 64")[2].with_suffix(".json")
@@ -339,6 +369,9 @@ def test_foreign_descriptions_are_refused(file: Path, key: str | None) -> None:
         found["arguments"] = [{"name": 3}]
     path.write_text(json.dumps(found))
     with pytest.raises(ValueError, match="is no description that"):
+        link.link([path], file.parent / "joined")
+    path.write_text("[" * 100_000)
+    with pytest.raises(ValueError, match="cannot be read"):
         link.link([path], file.parent / "joined")
 
 

@@ -286,6 +286,14 @@ def test_examples_by_name_need_the_examples(capsys):
     assert capsys.readouterr().err == "doctor: --only belongs to --full, --report or --quirks\n"
 
 
+@pytest.mark.parametrize("other", ["--full", "--quirks"])
+def test_quick_stands_alone(other: str, capsys) -> None:
+    assert main(["doctor", "--quick", other]) == 2
+    assert capsys.readouterr().err == (
+        f"doctor: --quick runs the small kernels alone: leave out {other} or --quick\n"
+    )
+
+
 def test_a_name_of_no_example(tmp_path, capsys):
     for options in (["--full"], ["--report", str(tmp_path / "report.md")]):
         assert main(["doctor", *options, "--only", "nosuch"]) == 2
@@ -296,7 +304,7 @@ def test_a_name_of_no_example(tmp_path, capsys):
         assert "digits" in said
         assert "ops.softmax" in said
     assert list(tmp_path.iterdir()) == []
-    assert main(["doctor", "--full", "--quick", "--only", "add"]) == 2
+    assert main(["doctor", "--quick", "--only", "add"]) == 2
     assert "--quick runs none" in capsys.readouterr().err
 
 

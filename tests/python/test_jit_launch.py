@@ -167,6 +167,14 @@ def test_scalars(values):
     assert out.tolist() == expected
 
 
+def test_scalars_of_other_packages_are_numbers():
+    ml_dtypes = pytest.importorskip("ml_dtypes")
+    values = (-3, 1, 2, ml_dtypes.bfloat16(1.5), True)
+    out = np.zeros(5, np.int64)
+    scalars[(1,)](out, *values)
+    assert out.tolist() == [-3, 1, 2, 6, 1]
+
+
 def test_unsigned_64():
     out = np.zeros(1, np.uint64)
     plain[(1,)](out, 2**64 - 1)

@@ -230,6 +230,13 @@ def test_what_is_overwritten_has_no_gradient() -> None:
     assert not dw[5:].any()
 
 
+def test_numbers_may_be_of_numpy() -> None:
+    x = mx.arange(10).astype(mx.float32)
+    sizes = {"n": np.int64(10), "BLOCK": np.int32(16)}
+    y = graph_of(add_kernel)(x, x, **sizes, grid=(np.int64(1),), outputs={"out": x})
+    assert mx.array_equal(y, 2 * x)
+
+
 def test_jvp_takes_graphs() -> None:
     x, v = mx.random.normal((5, 13)), mx.random.normal((5, 13))
     [ours] = mx.jvp(softmax, [x], [v])[1]

@@ -145,3 +145,54 @@ X = [np.zeros((2, 3), np.float32)]
 def test_bad_arguments(call, error, message) -> None:
     with pytest.raises(error, match=message):
         call()
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16"])
+@pytest.mark.parametrize("kind", ["sgd", "sgd with momentum", "adamw"])
+def test_torch_compile_keeps_steps(kind: str, dtype: str) -> None:
+    torch = pytest.importorskip("torch")
+    torch._dynamo.reset()
+    params, grads = arrays(dtype)
+
+    def step(number: int, own: Any, given: Any, states: Any) -> Any:
+        if kind == "adamw":
+            own, *states = ops.adamw_step(own, given, *(states or ()), step=number, lr=0.1)
+            return own, states
+        momentum = 0.9 if "momentum" in kind else 0.0
+        own, buffers = ops.sgd_step(own, given, states or None, lr=0.1, momentum=momentum)
+        return own, buffers
+
+    compiled = torch.compile(step, fullgraph=True, backend="aot_eager")
+    results = []
+    for each in (step, compiled):
+        own = [made("torch", p, dtype).requires_grad_() for p in params]
+        states: Any = None
+        for number in range(1, 4):
+            given = [made("torch", g, dtype) for g in grads[number - 1]]
+            own, states = each(number, own, given, states)
+        assert not any(p.requires_grad for p in own)
+        results.append(
+            [*own, *(states if kind != "adamw" else [s for each in states for s in each])]
+        )
+    assert len(results[0]) == len(results[1])
+    for one, other in zip(*results, strict=True):
+        assert one.dtype == other.dtype
+        assert torch.equal(one, other)
+
+
+def test_compiled_steps_change_parameters_in_place() -> None:
+    torch = pytest.importorskip("torch")
+    layers = [torch.nn.Linear(3, 2) for _ in range(2)]
+    layers[1].load_state_dict(layers[0].state_dict())
+
+    def step(own: Any, given: Any) -> None:
+        for p, fresh in zip(own, ops.sgd_step(own, given, lr=0.5)[0], strict=True):
+            p.copy_(fresh)
+
+    for layer, each in zip(layers, (step, torch.compile(step, fullgraph=True, backend="aot_eager")), strict=True):  # fmt: skip
+        for _ in range(2):
+            layer(torch.ones(4, 3)).square().sum().backward()
+            with torch.no_grad():
+                each(list(layer.parameters()), [p.grad for p in layer.parameters()])
+    for one, other in zip(layers[0].parameters(), layers[1].parameters(), strict=True):
+        assert torch.equal(one, other)

@@ -323,6 +323,7 @@ X = np.zeros((2, 3), np.float32)
         (lambda: ops.var(X.astype(np.int32)), LaunchValueError, r"\[var\] x must have dtype float16, bfloat16 or float32 but has dtype int32"),
         (lambda: ops.sum(X.astype(np.float64)), LaunchValueError, r"\[sum\] x must have dtype bool, .* but has dtype float64"),
         (lambda: ops.max(X[:0]), LaunchValueError, r"\[max\] x must have a number along axis None but has none: its shape is \(0, 3\)"),
+        (lambda: ops.max(X[:0, :0], axis=1), LaunchValueError, r"a number along axis 1 but has none: its shape is \(0, 0\)"),
         (lambda: ops.norm(X, ord=3), LaunchValueError, r"\[norm\] ord must be 1, 2 or inf but is 3"),
         (lambda: ops.var(X, ddof=-1), LaunchValueError, r"\[var\] ddof must be at least 0 but is -1"),
         (lambda: ops.any([True]), LaunchTypeError, r"\[any\] x must be an array"),

@@ -40,7 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--quirks",
         action="store_true",
-        help="look for the known defects of Apple's Metal compiler and GPUs; takes at most two minutes",
+        help="look for the known defects of Apple's Metal compiler and GPUs; takes some two minutes",
     )
     parser.add_argument(
         "--save",
@@ -56,6 +56,14 @@ def main(options: argparse.Namespace) -> int:
 
     if options.save and not options.quirks:
         print("doctor: --save belongs to --quirks", file=sys.stderr)
+        return 2
+
+    if options.quick and (options.full or (options.quirks and options.report is None)):
+        other = "--full" if options.full else "--quirks"
+        print(
+            f"doctor: --quick runs the small kernels alone: leave out {other} or --quick",
+            file=sys.stderr,
+        )
         return 2
 
     if options.report is not None and not options.report.absolute().parent.is_dir():

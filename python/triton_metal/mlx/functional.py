@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import math
+import sys
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -599,9 +600,13 @@ def bind(
             values[param.name] = param.default
     import mlx.core as mx
 
+    numpy = sys.modules.get("numpy")
     for name, value in values.items():
-        if not isinstance(value, mx.array) and hasattr(value, "__array_interface__"):
+        if isinstance(value, mx.array) or not hasattr(value, "__array_interface__"):
+            continue
+        if numpy is None or not isinstance(value, numpy.generic):
             raise LaunchTypeError(
-                f"{kernel.name}: argument {name} is a {type(value).__name__}, but mlx.call takes MLX arrays"
+                f"{kernel.name}: argument {name} is a {type(value).__name__}, not an array of MLX"
             )
+        values[name] = value.item()
     return {name: values[name] for name in names if name in values} | dict.fromkeys(specs)

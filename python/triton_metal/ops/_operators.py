@@ -108,7 +108,7 @@ class Operator:
         wanted = torch.is_grad_enabled() and any(
             is_torch(each) and each.requires_grad for each in arguments
         )
-        if not wanted and not torch.compiler.is_compiling() and not _is_traced(arguments):
+        if not wanted and not torch.compiler.is_compiling() and not is_traced(arguments):
             return self.forward(*arguments)
         self._ensure_registered()
         return _outputs(self._torch(*arguments))
@@ -265,7 +265,7 @@ def _outputs(value: Any) -> tuple[Any, ...]:
     return tuple(value) if isinstance(value, (tuple, list)) else (value,)
 
 
-def _is_traced(arguments: Sequence[Any]) -> bool:
+def is_traced(arguments: Sequence[Any]) -> bool:
     """Whether tensors stand for others, as in tracing: their type is no plain tensor's."""
     torch = sys.modules["torch"]
     plain = (torch.Tensor, torch.nn.Parameter)

@@ -22,7 +22,8 @@ from ._checks import (
     fail,
     integer,
 )
-from ._launch import launch
+from ._launch import Spec, launch
+from ._list_operators import ListOperator
 
 BLOCK = 1024
 #: The arrays of one launch: with what belongs to them they stay below the 31 buffers that a Metal kernel may have.
@@ -208,6 +209,49 @@ def _in_groups(
     return [[made[i][j] for i in range(len(params))] for j in range(1 + len(states))]
 
 
+def _results(lists: dict[str, list[Array] | None], states: Sequence[str]) -> list[Spec]:
+    """What `_in_groups` makes of these lists, one list behind the other."""
+    params = lists["p"] or []
+    return [
+        (p.shape, _state_dtype(lists[letter], i))
+        for letter in ("p", *states)
+        for i, p in enumerate(params)
+    ]
+
+
+def _sgd_states(momentum: float) -> tuple[str, ...]:
+    return ("m",) if momentum else ()
+
+
+def _sgd_arrays(
+    lists: dict[str, list[Array] | None], nesterov: bool, **numbers: float
+) -> list[Array]:
+    states = _sgd_states(numbers["momentum"])
+    found = _in_groups(sgd_kernel, lists, states, **numbers, NESTEROV=nesterov)
+    return [each for made in found for each in made]
+
+
+def _adamw_arrays(lists: dict[str, list[Array] | None], **numbers: float) -> list[Array]:
+    found = _in_groups(adamw_kernel, lists, ("m", "v"), **numbers)
+    return [each for made in found for each in made]
+
+
+_SGD = ListOperator(
+    "sgd_step",
+    ("p", "g", "m"),
+    "bool nesterov, float lr, float momentum, float kept, float decay",
+    _sgd_arrays,
+    lambda lists, **numbers: _results(lists, _sgd_states(numbers["momentum"])),
+)
+_ADAMW = ListOperator(
+    "adamw_step",
+    ("p", "g", "m", "v"),
+    "float lr, float beta1, float beta2, float new1, float new2, float eps, float shrink, float correct1, float correct2",
+    _adamw_arrays,
+    lambda lists, **numbers: _results(lists, ("m", "v")),
+)
+
+
 def _plain(x: Array) -> Array:
     return contiguous(resolved(x.detach()) if is_torch(x) else x)
 
@@ -293,11 +337,9 @@ def sgd_step(
     if momentum == 0 and buffers is not None and len(buffers):
         raise fail("sgd_step", "buffers must be None without momentum but are given.")
     inputs = {"p": found["params"], "g": found["grads"], "m": found["buffers"]}
-    states = ("m",) if momentum else ()
-    new = _in_groups(
-        sgd_kernel, inputs, states, lr=lr, momentum=momentum, kept=1 - dampening, decay=decay, NESTEROV=nesterov
-    )  # fmt: skip
-    return new[0], new[1] if momentum else []
+    new = _SGD(inputs, nesterov=nesterov, lr=lr, momentum=momentum, kept=1 - dampening, decay=decay)
+    count = len(inputs["p"] or [])
+    return new[:count], new[count:]
 
 
 def adamw_step(
@@ -351,10 +393,8 @@ def adamw_step(
     lr = check_number(name, "lr", lr, least=0)
     bias_correction = check_flag(name, "bias_correction", bias_correction)
     inputs = {"p": found["params"], "g": found["grads"], "m": found["means"], "v": found["squares"]}
-    new = _in_groups(
-        adamw_kernel,
+    new = _ADAMW(
         inputs,
-        ("m", "v"),
         lr=lr,
         beta1=beta1,
         beta2=beta2,
@@ -365,4 +405,5 @@ def adamw_step(
         correct1=1 / (1 - beta1**count) if bias_correction else 1.0,
         correct2=1 / (1 - beta2**count) if bias_correction else 1.0,
     )
-    return new[0], new[1], new[2]
+    many = len(inputs["p"] or [])
+    return new[:many], new[many : 2 * many], new[2 * many :]

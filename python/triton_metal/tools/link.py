@@ -27,7 +27,7 @@ def read(path: Path) -> dict[str, Any]:
     """The description of a compiled kernel."""
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
+    except (OSError, UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
         raise ValueError(f"{path} cannot be read: {error}") from None
     if not _is_description(found):
         raise ValueError(f"{path} is no description that triton_metal.tools.compile wrote")
@@ -108,6 +108,15 @@ def link(paths: Sequence[Path], out: Path, prefix: str = "") -> list[Path]:
         options = ("constants", "num_warps", "num_stages", "target", "arithmetic")
         algorithms.setdefault(repr([variant.get(name) for name in options]), []).append(variant)
     ordered = [sorted(group, key=_most_conditions_first) for group in algorithms.values()]
+    for group in ordered:
+        taken: dict[str, str] = {}
+        for variant in group:
+            other = taken.setdefault(repr(variant["conditions"]), variant["function"])
+            if other != variant["function"]:
+                raise ValueError(
+                    f"{other} and {variant['function']} have the same constants, options and conditions, so that no launch "
+                    "would take the second"
+                )
     name = prefix + first["kernel"]
     if not is_identifier(name):
         raise ValueError(f"the name {name!r} is no identifier of C")
@@ -121,6 +130,7 @@ def link(paths: Sequence[Path], out: Path, prefix: str = "") -> list[Path]:
                 "num_warps": group[0]["num_warps"],
                 "num_stages": group[0]["num_stages"],
                 "target": group[0]["target"],
+                "arithmetic": group[0].get("arithmetic", ""),
                 "variants": [
                     {key: one[key] for key in ("function", "metal", "header", "conditions")}
                     for one in group
@@ -223,9 +233,9 @@ def dispatcher(name: str, algorithms: Sequence[Sequence[dict[str, Any]]]) -> str
 
 def _shown(variant: dict[str, Any]) -> str:
     parts = [f"{name} = {value}" for name, value in variant["constants"].items()]
-    return ", ".join(
-        [*parts, f"{variant['num_warps']} SIMD-groups, {variant['num_stages']} stages"]
-    )
+    parts.append(f"{variant['num_warps']} SIMD-groups, {variant['num_stages']} stages")
+    words = [variant["arithmetic"]] if variant.get("arithmetic") else []
+    return ", ".join([*parts, *words, variant["target"]]).replace("*/", "")
 
 
 def main(argv: Sequence[str] | None = None) -> int:

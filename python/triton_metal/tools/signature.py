@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -22,6 +23,7 @@ C_TYPES = {
 }
 
 _INTEGERS = ("8", "16", "32", "64")
+_DESCRIPTOR = re.compile(r"tensordesc<\s*(\w+)\s*\[\s*\d+(?:\s*,\s*\d+)*\s*\]\s*>")
 _CONSTANTS = {"True": True, "False": False, "None": None}
 
 
@@ -87,7 +89,15 @@ def _entry(part: str, name: str) -> Entry:
             else "the hints are 1, for the number 1, and 4, 8 or 16, for a multiple"
         )
         raise ValueError(f"{name}: {part!r} has the hint {hint!r}; {allowed}")
-    if not type.startswith("tensordesc<"):
+    if type.startswith("tensordesc"):
+        described = _DESCRIPTOR.fullmatch(type)
+        try:
+            type_of(described[1] if described else "")
+        except (TypeError, ValueError):
+            raise ValueError(
+                f"{name}: {type!r} is no type; a descriptor's type is as tensordesc<fp16[64, 32]>, with the shape of a block"
+            ) from None
+    else:
         try:
             type_of(type)
         except (TypeError, ValueError):
