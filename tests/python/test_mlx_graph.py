@@ -182,6 +182,9 @@ def test_gradients_of_maps_of_cut_tiles(what: str) -> None:
         expected = mx.stack([mx.grad(loss)(x[i]) for i in range(many)])
         for found in (mx.vmap(mx.grad(loss))(x), mx.grad(total)(x), mx.compile(mx.grad(total))(x)):
             assert mx.allclose(found, expected, rtol=1e-5, atol=1e-5)
+        tangent = mx.ones_like(x)
+        forward = mx.jvp(total, [x], [tangent])[1][0]
+        assert mx.allclose(forward, (expected * tangent).sum(), rtol=1e-4, atol=1e-4)
 
 
 @pytest.mark.parametrize("transform", [lambda f: f, mx.grad, lambda f: mx.grad(mx.compile(f))])
