@@ -26,23 +26,9 @@ def add(x, o, n, BLOCK: tl.constexpr):
 
 """
 ARRAYS = "x, o = np.ones(1 << 12, np.float32), np.zeros(1 << 12, np.float32)\n"
-LAUNCHES = (
-    TRITON
-    + ARRAYS
-    + """
-def step(number):
-    add[(32,)](x, o, 1 << 12, BLOCK=128)
-"""
-)
-COUNTS = (
-    TRITON
-    + ARRAYS
-    + """
-def step(number):
-    with triton.launch_options(count=True):
-        add[(32,)](x, o, 1 << 12, BLOCK=128)
-"""
-)
+LAUNCH = "add[(32,)](x, o, 1 << 12, BLOCK=128)"
+LAUNCHES = f"{TRITON}{ARRAYS}def step(number):\n    {LAUNCH}\n"
+COUNTS = LAUNCHES.replace(LAUNCH, f"with triton.launch_options(count=True): {LAUNCH}")
 COMPILATIONS = (
     TRITON
     + ARRAYS

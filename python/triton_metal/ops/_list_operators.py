@@ -11,12 +11,12 @@ from typing import Any
 
 from ._arrays import Array, dtype_of, is_torch
 from ._launch import Spec
-from ._operators import NAMESPACE, is_traced
+from ._operators import NAMESPACE, Registered, is_traced
 
 Lists = dict[str, list[Array] | None]
 
 
-class ListOperator:
+class ListOperator(Registered):
     """One function of lists that are as long as each other, without gradients.
 
     ``numbers`` is "float lr, bool nesterov": PyTorch's types of the other arguments. ``compute(lists, **numbers)`` returns new
@@ -33,7 +33,6 @@ class ListOperator:
     ) -> None:
         self.name, self.lists, self.numbers = name, list(lists), numbers
         self.compute, self.results = compute, results
-        self._torch: Any = None
 
     def __call__(self, lists: Lists, **numbers: Any) -> list[Array]:
         every = [each for arrays in lists.values() for each in arrays or []]
@@ -46,13 +45,6 @@ class ListOperator:
         # Nothing is recorded of the results.
         plain = [[each.detach() for each in lists[name] or []] for name in self.lists]
         return list(self._torch(*plain, *numbers.values()))
-
-    def _ensure_registered(self) -> None:
-        if self._torch is None:
-            self._torch = self._register()
-
-    # As in `Operator`: torch.compile calls this and does not follow it.
-    _ensure_registered._dynamo_marked_constant = True  # type: ignore[attr-defined]
 
     def _register(self) -> Any:
         torch = sys.modules["torch"]

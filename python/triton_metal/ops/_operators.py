@@ -30,7 +30,24 @@ _SCHEMA = re.compile(r"(\w+)\((.*)\) -> \((.*)\)")
 NAMESPACE = "triton_metal"
 
 
-class Operator:
+class Registered:
+    """An operator of `torch.library` that is registered when it is first asked for."""
+
+    _torch: Any = None
+
+    def _register(self) -> Any:
+        raise NotImplementedError
+
+    def _ensure_registered(self) -> None:
+        if self._torch is None:
+            self._torch = self._register()
+
+    # torch.compile may be what meets an operator first: it calls this and does not follow it, as with
+    # torch.compiler.assume_constant_result, which needs PyTorch.
+    _ensure_registered._dynamo_marked_constant = True  # type: ignore[attr-defined]
+
+
+class Operator(Registered):
     """One function of arrays.
 
     ``schema`` is "name(Tensor x, Tensor? bias, int axis, float eps) -> (y, mean)": PyTorch's types of the arguments, and names
@@ -66,7 +83,6 @@ class Operator:
         unknown = set(self.keeps) - set(self.types) - set(self.outputs)
         if unknown:
             raise ValueError(f"{self.name} has no {sorted(unknown)}")
-        self._torch: Any = None
 
     def __call__(self, *arguments: Any) -> tuple[Array, ...]:
         """The outputs. The arguments are those of the schema, in its order."""
@@ -118,14 +134,6 @@ class Operator:
         """The operator of `torch.library`, ``torch.ops.triton_metal.<name>``; it is registered when it is first asked for."""
         self._ensure_registered()
         return self._torch
-
-    def _ensure_registered(self) -> None:
-        if self._torch is None:
-            self._torch = self._register()
-
-    # torch.compile may be what meets an operator first: it calls this and does not follow it, as with
-    # torch.compiler.assume_constant_result, which needs PyTorch.
-    _ensure_registered._dynamo_marked_constant = True  # type: ignore[attr-defined]
 
     def _register(self) -> Any:
         torch = sys.modules["torch"]
