@@ -4,8 +4,12 @@
 #include <cstdint>
 #include <cstdlib>
 #include <mutex>
+#include <pthread.h>
 #include <thread>
 #include <unistd.h>
+#ifdef __linux__
+#include <sys/syscall.h>
+#endif
 
 namespace triton_metal {
 
@@ -23,13 +27,34 @@ struct Scopes {
 thread_local unsigned depth = 0;
 thread_local Scopes *scopes = nullptr;
 
-void waitAtExit() {
-  if (depth) // LLVM itself ends the process: this scope, too, would be waited for
-    return;
-  auto &all = engine::perProcess<Scopes>();
-  std::unique_lock lock(all.mutex);
-  all.last = std::this_thread::get_id();
-  all.changed.wait(lock, [&] { return all.running == 0; });
+bool isMainThread() {
+#ifdef __linux__
+  return syscall(SYS_gettid) == getpid();
+#else
+  return pthread_main_np();
+#endif
+}
+
+/// The end of a process destroys what belongs to its thread before all other objects, and before it
+/// calls the functions that are registered for it.
+struct OfThread {
+  ~OfThread() { Compiling::finish(); }
+};
+
+/// Waits for the scopes of other threads when the process ends.
+void registerEnd(uint64_t number) {
+  if (isMainThread()) {
+#pragma clang diagnostic push
+#pragma clang diagnostic ignored "-Wexit-time-destructors"
+    static thread_local OfThread ofMainThread;
+#pragma clang diagnostic pop
+    (void)ofMainThread;
+  }
+  // Another thread may end the process. Objects that scopes have made on first use are destroyed
+  // before functions that were registered earlier are called, so that one is registered with the
+  // 1st, 2nd, 4th, 8th scope, and so on.
+  if ((number & (number - 1)) == 0)
+    std::atexit(Compiling::finish);
 }
 
 } // namespace
@@ -44,12 +69,7 @@ Compiling::Compiling() {
     pause();
     lock.lock();
   }
-  // The process calls the functions of its end in reverse order. Objects that scopes have made on
-  // first use are destroyed before the functions that were registered earlier are called, so that
-  // one is registered with the 1st, 2nd, 4th, 8th scope, and so on.
-  uint64_t count = ++scopes->begun;
-  if ((count & (count - 1)) == 0)
-    std::atexit(waitAtExit);
+  registerEnd(++scopes->begun);
   ++scopes->running;
 }
 
@@ -62,5 +82,14 @@ Compiling::~Compiling() {
 }
 
 void Compiling::join() { ++depth; }
+
+void Compiling::finish() {
+  if (depth) // LLVM itself ends the process: this scope, too, would be waited for
+    return;
+  auto &all = engine::perProcess<Scopes>();
+  std::unique_lock lock(all.mutex);
+  all.last = std::this_thread::get_id();
+  all.changed.wait(lock, [&] { return all.running == 0; });
+}
 
 } // namespace triton_metal

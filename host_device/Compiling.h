@@ -16,6 +16,11 @@ public:
   /// The calling thread works for one that is in a scope and waits for it. Where LLVM ends the
   /// process in such a thread, nothing is waited for.
   static void join();
+
+  /// Waits until no thread is in a scope, and lets none begin another one, but for the calling
+  /// thread. A program calls it before it ends in a thread that has never been in a scope: objects
+  /// that LLVM makes on first use, while the process already ends, are otherwise destroyed first.
+  static void finish();
 };
 
 } // namespace triton_metal

@@ -54,6 +54,8 @@ CompileOptions optionsOf(int numWarps, int numStages, const std::string &target,
 } // namespace
 
 void bindCompiler(nb::module_ &module) {
+  // The thread that ends the interpreter may never have compiled.
+  Py_AtExit(Compiling::finish);
   nb::class_<CompiledKernel>(module, "CompiledText", "What a kernel is at each stop of the way.")
       .def_ro("ttir", &CompiledKernel::ttir)
       .def_ro("ttm", &CompiledKernel::ttm)

@@ -3,6 +3,7 @@
 #include "PythonApi.h"
 
 #include "host_device/Checks.h"
+#include "host_device/Compiling.h"
 #include "host_device/Interface.h"
 #include "host_device/Scanner.h"
 #include "host_device/metal/Library.h"
@@ -23,9 +24,10 @@ PyObject *findQuirks(PyObject *, PyObject *arguments) {
   options.text.fileName = file;
   options.safeMath = safeMath;
   std::string hits;
-  PyThreadState *state = PyEval_SaveThread();
-  hits = triton_metal::quirksAsJson(llvm::StringRef(text, static_cast<size_t>(size)), options);
-  PyEval_RestoreThread(state);
+  {
+    triton_metal::WithoutLock unlocked;
+    hits = triton_metal::quirksAsJson(llvm::StringRef(text, static_cast<size_t>(size)), options);
+  }
   return textOf(hits);
 }
 
@@ -71,6 +73,8 @@ template <typename TextT, size_t size> PyObject *tupleOf(const TextT (&texts)[si
 }
 
 int execute(PyObject *module) {
+  // The thread that ends the interpreter may never have compiled.
+  Py_AtExit(triton_metal::Compiling::finish);
   const void *table = &triton_metal::hostDeviceTable();
   if (add(module, "table",
           PyCapsule_New(const_cast<void *>(table), triton_metal::hostDeviceCapsule, nullptr)) ||

@@ -62,6 +62,43 @@ TEST(Compiling, AForkedChildDoesNotWaitForThreadsOfItsParent) {
               testing::ExitedWithCode(0), "^$");
 }
 
+TEST(Compiling, WhatScopesMakeOnFirstUseOutlivesThem) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(
+      {
+        {
+          Compiling first; // in the thread that ends the process
+        }
+        endBeside([](std::promise<void> &begun) {
+          Compiling scope;
+          struct Made {
+            ~Made() { std::cerr << "destroyed"; }
+          };
+          static Made made;
+          begun.set_value();
+          sleepShortly();
+          std::cerr << "ended ";
+        });
+      },
+      testing::ExitedWithCode(0), "^ended destroyed$");
+  // The same where that thread has never been in a scope.
+  EXPECT_EXIT(
+      {
+        std::promise<void> begun;
+        std::thread([&] {
+          Compiling scope;
+          begun.set_value();
+          sleepShortly();
+          std::cerr << "ended ";
+        }).detach();
+        begun.get_future().wait();
+        Compiling::finish();
+        std::cerr << "finished";
+        std::exit(0);
+      },
+      testing::ExitedWithCode(0), "^ended finished$");
+}
+
 TEST(Compiling, AThreadInAScopeMayEndTheProcess) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   EXPECT_EXIT(
