@@ -23,7 +23,7 @@ from ._checks import (
     integer,
 )
 from ._launch import Spec, launch
-from ._list_operators import ListOperator
+from ._list_operators import ListOperator, Lists
 
 BLOCK = 1024
 #: The arrays of one launch: with what belongs to them they stay below the 31 buffers that a Metal kernel may have.
@@ -165,10 +165,8 @@ def adamw_kernel(
                    lr, beta1, beta2, new1, new2, eps, shrink, correct1, correct2, BLOCK)  # fmt: skip
 
 
-def _in_groups(
-    kernel: Any, inputs: dict[str, list[Array] | None], states: Sequence[str], **numbers: Any
-) -> list[list[Array]]:
-    """The new arrays for "p" and each of the states, in lists; ``inputs`` has all arrays, by the letters of the kernel."""
+def _in_groups(kernel: Any, inputs: Lists, states: Sequence[str], **numbers: Any) -> list[Array]:
+    """The new arrays for "p" and each of the states, one list behind the other; ``inputs`` has all arrays, by the letters of the kernel."""
     params = inputs["p"]
     assert params is not None
     made: dict[int, tuple[Array, ...]] = {}
@@ -206,11 +204,11 @@ def _in_groups(
                 letter: (p.shape, _state_dtype(inputs[letter], i)) for letter in ("p", *states)
             }
             made[i] = launch(kernel, (0,), specs, like=p)
-    return [[made[i][j] for i in range(len(params))] for j in range(1 + len(states))]
+    return [made[i][j] for j in range(1 + len(states)) for i in range(len(params))]
 
 
-def _results(lists: dict[str, list[Array] | None], states: Sequence[str]) -> list[Spec]:
-    """What `_in_groups` makes of these lists, one list behind the other."""
+def _results(lists: Lists, states: Sequence[str]) -> list[Spec]:
+    """The shapes and dtypes of what `_in_groups` makes of these lists."""
     params = lists["p"] or []
     return [
         (p.shape, _state_dtype(lists[letter], i))
@@ -223,17 +221,13 @@ def _sgd_states(momentum: float) -> tuple[str, ...]:
     return ("m",) if momentum else ()
 
 
-def _sgd_arrays(
-    lists: dict[str, list[Array] | None], nesterov: bool, **numbers: float
-) -> list[Array]:
+def _sgd_arrays(lists: Lists, nesterov: bool, **numbers: float) -> list[Array]:
     states = _sgd_states(numbers["momentum"])
-    found = _in_groups(sgd_kernel, lists, states, **numbers, NESTEROV=nesterov)
-    return [each for made in found for each in made]
+    return _in_groups(sgd_kernel, lists, states, **numbers, NESTEROV=nesterov)
 
 
-def _adamw_arrays(lists: dict[str, list[Array] | None], **numbers: float) -> list[Array]:
-    found = _in_groups(adamw_kernel, lists, ("m", "v"), **numbers)
-    return [each for made in found for each in made]
+def _adamw_arrays(lists: Lists, **numbers: float) -> list[Array]:
+    return _in_groups(adamw_kernel, lists, ("m", "v"), **numbers)
 
 
 _SGD = ListOperator(
@@ -260,9 +254,9 @@ def _state_dtype(arrays: list[Array] | None, i: int) -> str:
     return "float32" if arrays is None else dtype_name(arrays[i])
 
 
-def _checked(function: str, params: Any, **lists: Any) -> dict[str, list[Array] | None]:
+def _checked(function: str, params: Any, **lists: Any) -> Lists:
     """The lists, after their lengths, shapes and dtypes have been compared."""
-    found: dict[str, list[Array] | None] = {}
+    found: Lists = {}
     for name, arrays in {"params": params, **lists}.items():
         if arrays is None and name not in ("params", "grads"):
             found[name] = None
