@@ -6,6 +6,7 @@ With TRITON_METAL_STOCK in the environment they are stock Triton's.
 from __future__ import annotations
 
 import os
+from argparse import ArgumentParser
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -86,8 +87,9 @@ def rms_norm(
 
 @triton.jit
 def rope(out_ptr, x_ptr, cos_ptr, sin_ptr, stride, period, HALF: tl.constexpr, BLOCK: tl.constexpr):
-    row = tl.program_id(0) // (HALF // BLOCK)
-    cols = tl.program_id(0) % (HALF // BLOCK) * BLOCK + tl.arange(0, BLOCK)
+    parts: tl.constexpr = (HALF + BLOCK - 1) // BLOCK
+    row = tl.program_id(0) // parts
+    cols = tl.program_id(0) % parts * BLOCK + tl.arange(0, BLOCK)
     inside = cols < HALF
     angle = (row % period) * HALF + cols
     cos = tl.load(cos_ptr + angle, mask=inside)
@@ -160,43 +162,64 @@ class Case:
         return total
 
 
+def add_columns(parser: ArgumentParser) -> None:
+    """Gives a parser the option `--columns`, a tuple of even numbers."""
+    parser.add_argument(
+        "--columns",
+        type=lambda text: tuple(int(part) for part in text.split(",")),
+        default=COLUMNS,
+        help="columns of the kernels, even numbers with commas between them; 1,024 to 16,384 by default",
+    )
+
+
 def _warps(elements: int) -> list[int]:
     """Those that give each thread 4 to 64 of a program's elements."""
     return [n for n in (1, 2, 4, 8, 16, 32) if 4 <= elements // (32 * n) <= 64]
 
 
-def cases(matrix_bytes: int = 2**29, only: str = "") -> Iterator[Case]:
-    """All kernels at all sizes, with the numbers of warps that are tried on both sides."""
+def _power_of_two(n: int) -> int:
+    """The least power of two that is not below n."""
+    return 1 << (n - 1).bit_length()
+
+
+def cases(
+    matrix_bytes: int = 2**29, only: str = "", columns: tuple[int, ...] = COLUMNS
+) -> Iterator[Case]:
+    """All kernels at all sizes, with the numbers of warps that are tried on both sides.
+
+    Blocks of rows are the next power of two. `columns` are even numbers, as rope takes halves of a row.
+    """
     for name in KERNELS:
         for dtype in ("float32", "float16"):
-            for cols in COLUMNS:
-                elements = matrix_bytes // (4 if dtype == "float32" else 2)
-                rows = elements // cols
+            for cols in columns:
+                size = 4 if dtype == "float32" else 2
+                rows = matrix_bytes // size // cols // PERIOD * PERIOD
+                elements = rows * cols
                 matrix, row = (rows, cols), (cols,)
-                block = cols
+                block = _power_of_two(cols)
                 if name in ("add", "dropout"):
-                    block = min(cols, 4096)
+                    block = min(block, 4096)
                 elif name == "rope":
-                    block = min(cols // 2, 1024)
+                    block = min(_power_of_two(cols // 2), 1024)
                 constants = {"BLOCK": block}
                 if name == "rope":
                     constants["HALF"] = cols // 2
                 elif name == "cross_entropy":
                     # To start a program takes an H200 as long as to read 2.5 KB, and rows of 1,024 halves have 2 KB.
-                    constants["ROWS"] = max(1, 4096 * rows // matrix_bytes)
+                    constants["ROWS"] = 1 << max(1, 4096 // (cols * size)).bit_length() - 1
                 for warps in _warps(block * constants.get("ROWS", 1)):
                     grid = rows
                     if name == "rms_norm":
                         # The weights come while the row is summed, where each thread keeps at most 16 bytes of them.
-                        early = cols * matrix_bytes // elements <= 16 * 32 * warps
+                        early = block * size <= 16 * 32 * warps
                         constants = constants | {"EARLY": int(early)}
                     out, x = ("out", dtype, matrix), ("x", dtype, matrix)
                     if name == "add":
                         arrays, scalars = [out, x, ("y", dtype, matrix)], [elements]
-                        grid = elements // block
+                        grid = -(-elements // block)
                     elif name == "dropout":
                         arrays, scalars = [out, x], [elements, 0.5, 7]
-                        grid = elements // block
+                        grid = -(-elements // block)
                     elif name == "softmax":
                         arrays, scalars = [out, x], [cols, cols]
                     elif name == "layer_norm":
@@ -208,7 +231,7 @@ def cases(matrix_bytes: int = 2**29, only: str = "") -> Iterator[Case]:
                         table = (PERIOD, cols // 2)
                         arrays = [out, x, ("cos", "float32", table), ("sin", "float32", table)]
                         scalars = [cols, PERIOD]
-                        grid = elements // 2 // block
+                        grid = rows * -(-cols // 2 // block)
                     else:
                         arrays = [("loss", "float32", (rows,)), x, ("label", "int32", (rows,))]
                         scalars = [cols, cols]

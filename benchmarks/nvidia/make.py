@@ -1,6 +1,6 @@
 """Writes each kernel as PTX, with what a launch needs, into a folder: no GPU is needed.
 
-    PYTHONPATH=python:. .venv/bin/python -m benchmarks.nvidia.make build/nvidia [--only softmax-4096] [--kinds]
+    PYTHONPATH=python:. .venv/bin/python -m benchmarks.nvidia.make build/nvidia [--only softmax-4096] [--kinds] [--columns 1536,3000]
 
 The Metal text goes through the host device's front end and LLVM's back end for NVIDIA. benchmarks/nvidia/run_ptx.py runs the
 folder on a machine that has a GPU. With --kinds the kernels are those of kinds.py, for benchmarks/nvidia/model.py.
@@ -78,12 +78,14 @@ def main() -> int:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--only", default="", help="cases whose name has this in it")
     parser.add_argument("--kinds", action="store_true", help="the kernels of kinds.py")
+    kernels.add_columns(parser)
     arguments = parser.parse_args()
     chosen = kinds if arguments.kinds else kernels
     folder = arguments.folder
     folder.mkdir(parents=True, exist_ok=True)
     launches, failed = [], 0
-    for case in chosen.cases(only=arguments.only):
+    columns = {} if arguments.kinds else {"columns": arguments.columns}
+    for case in chosen.cases(only=arguments.only, **columns):
         try:
             launches.append(make(case, folder))
         except AgxError as error:

@@ -1,6 +1,6 @@
 """Times a folder of benchmarks/nvidia/make.py on this machine's NVIDIA GPU, beside stock Triton and a copy.
 
-    python3 run_ptx.py FOLDER [--json FILE] [--only softmax] [--rounds 60] [--kinds]
+    python3 run_ptx.py FOLDER [--json FILE] [--only softmax] [--rounds 60] [--kinds] [--columns 1536,3000]
 
 Needs torch and Triton, and nothing of this project. The arrays are far larger than the GPU's caches, so every launch
 reads from memory. Both sides are assembled by Triton's own ptxas. Ours, stock Triton's and a copy take turns, in a random
@@ -156,12 +156,14 @@ def main() -> int:
     parser.add_argument("--only", default="")
     parser.add_argument("--rounds", type=int, default=60)
     parser.add_argument("--kinds", action="store_true", help="the kernels of kinds.py")
+    kernels.add_columns(parser)
     arguments = parser.parse_args()
     torch.manual_seed(0)
     torch.zeros(1, device="cuda")
     made = {m["case"]: m for m in json.loads((arguments.folder / "launches.json").read_text())}
     groups: dict[str, list[Case]] = {}
-    for case in (kinds if arguments.kinds else kernels).cases(only=arguments.only):
+    columns = {} if arguments.kinds else {"columns": arguments.columns}
+    for case in (kinds if arguments.kinds else kernels).cases(only=arguments.only, **columns):
         if case.name in made:
             groups.setdefault(case.group, []).append(case)
     prepare(arguments.folder, [case for group in groups.values() for case in group])

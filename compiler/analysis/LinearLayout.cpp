@@ -280,6 +280,20 @@ uint32_t LinearLayout::freeMask(InDim dim) const {
   return mask;
 }
 
+uint32_t LinearLayout::equalRegisters(llvm::ArrayRef<int64_t> groups) const {
+  uint32_t within = 0;
+  for (auto [dim, group] : llvm::enumerate(groups)) {
+    // A group of 12 has three whole groups of 4.
+    int64_t power = std::min(group & -group, shape[dim]);
+    within |= uint32_t(power - 1) << dimShift(dim);
+  }
+  uint32_t mask = 0;
+  for (auto [bit, basis] : llvm::enumerate(getRegisterBases()))
+    if (!(basis & ~within))
+      mask |= 1u << bit;
+  return mask;
+}
+
 bool LinearLayout::isInjective() const {
   return !freeMask(InDim::Register) && !freeMask(InDim::Lane) && !freeMask(InDim::Simdgroup);
 }

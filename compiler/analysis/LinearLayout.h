@@ -111,6 +111,9 @@ public:
 
   /// Bits of the part whose basis is zero: flipping them reaches another copy of the same element.
   uint32_t freeMask(InDim dim) const;
+  /// The bits of a register's index that do not move a register to another group, where along each
+  /// dimension neighbours are in groups of so many.
+  uint32_t equalRegisters(llvm::ArrayRef<int64_t> groups) const;
   /// No element lives twice.
   bool isInjective() const;
   /// Bits of the part that move along the dimension.

@@ -231,6 +231,35 @@ template <typename Op, typename Extension> struct IndexCastPattern : RegisterPat
   }
 };
 
+/// A comparison whose results are equal in groups of neighbours is made once for each group.
+struct EqualConditionsPattern : RegisterPattern<arith::CmpIOp> {
+  using RegisterPattern::RegisterPattern;
+
+  LogicalResult matchAndRewrite(arith::CmpIOp op, OpAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    auto groups = op->getAttrOfType<DenseI64ArrayAttr>(ttm::TTMDialect::getEqualAttrName());
+    std::optional<LinearLayout> layout = ttm::getLayout(op.getType());
+    if (!groups || !layout || groups.size() != layout->getRank())
+      return failure();
+    uint32_t equal = layout->equalRegisters(groups);
+    if (!equal)
+      return failure();
+    RegisterBuilder builder = buildAt(op.getLoc(), rewriter);
+    Value condition = arith::CmpIOp::create(builder, op.getPredicate(),
+                                            builder.registersWithout(adaptor.getLhs(), equal),
+                                            builder.registersWithout(adaptor.getRhs(), equal));
+    SmallVector<int64_t> bases;
+    int64_t next = 1;
+    for (uint32_t bit = 1; bit < layout->getNumRegisters(); bit <<= 1) {
+      bases.push_back(equal & bit ? 0 : next);
+      if (!(equal & bit))
+        next <<= 1;
+    }
+    rewriter.replaceOp(op, builder.permute(condition, bases));
+    return success();
+  }
+};
+
 /// All other operations of arith and math mean the same on registers as on tiles.
 struct SameMeaningPattern : ConversionPattern {
   SameMeaningPattern(const TTMToMSLTypes &types, MLIRContext *context)
@@ -261,8 +290,8 @@ void populateElementwisePatterns(const TTMToMSLTypes &types, RewritePatternSet &
                RenamePattern<tt::ApproxDivFOp, arith::DivFOp>,
                RenamePattern<tt::PreciseSqrtOp, msl::PreciseSqrtOp>,
                IndexCastPattern<arith::IndexCastOp, arith::ExtSIOp>,
-               IndexCastPattern<arith::IndexCastUIOp, arith::ExtUIOp>, SameMeaningPattern>(
-      types, patterns.getContext());
+               IndexCastPattern<arith::IndexCastUIOp, arith::ExtUIOp>, EqualConditionsPattern,
+               SameMeaningPattern>(types, patterns.getContext());
   patterns.add<AssumePattern>(patterns.getContext());
 }
 

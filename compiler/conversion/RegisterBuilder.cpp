@@ -3,6 +3,7 @@
 #include "transforms/ThreadConditions.h"
 
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/IRMapping.h"
 
 using namespace mlir;
 
@@ -46,6 +47,34 @@ Value RegisterBuilder::permute(Value vector, ArrayRef<int64_t> bases, int64_t of
     return vector;
   auto resultType = VectorType::get(int64_t(1) << bases.size(), type.getElementType());
   return createOrFold<msl::PermuteRegistersOp>(resultType, vector, bases, offset);
+}
+
+/// Arithmetic on integers that costs little and has no undefined results for some operands.
+static bool isCheapArithmetic(Operation *op) {
+  return isa_and_present<arith::AddIOp, arith::SubIOp, arith::MulIOp, arith::AndIOp, arith::OrIOp,
+                         arith::XOrIOp, arith::ExtSIOp, arith::ExtUIOp, arith::TruncIOp>(op);
+}
+
+Value RegisterBuilder::registersWithout(Value vector, uint32_t bits, unsigned depth) {
+  SmallVector<int64_t> bases;
+  for (int64_t base = 1; base < cast<VectorType>(vector.getType()).getNumElements(); base *= 2)
+    if (!(bits & base))
+      bases.push_back(base);
+  Operation *op = vector.getDefiningOp();
+  if (auto permuted = dyn_cast_or_null<msl::PermuteRegistersOp>(op)) {
+    for (int64_t &base : bases)
+      base = permuted.getSource(base) ^ permuted.getOffset();
+    return permute(permuted.getValue(), bases, permuted.getOffset());
+  }
+  if (!isCheapArithmetic(op) || depth > 4)
+    return permute(vector, bases);
+  IRMapping operands;
+  for (Value operand : op->getOperands())
+    operands.map(operand, registersWithout(operand, bits, depth + 1));
+  Operation *result = insert(op->cloneWithoutRegions(operands));
+  result->getResult(0).setType(VectorType::get(
+      int64_t(1) << bases.size(), getElementTypeOrSelf(result->getResult(0).getType())));
+  return result->getResult(0);
 }
 
 Value RegisterBuilder::castIntegers(Value value, Type elementType) {

@@ -30,6 +30,9 @@ public:
   mlir::Value extractScalar(mlir::Value vector);
   /// `msl.permute_registers`, or what it folds to.
   mlir::Value permute(mlir::Value vector, llvm::ArrayRef<int64_t> bases, int64_t offset = 0);
+  /// The registers of a vector whose index has none of these bits. Arithmetic on integers that
+  /// makes the vector is done anew for these registers.
+  mlir::Value registersWithout(mlir::Value vector, uint32_t bits, unsigned depth = 0);
   /// Signed integers of another width.
   mlir::Value castIntegers(mlir::Value value, mlir::Type elementType);
   /// Shuffles what SIMD-group functions take; wider and narrower types travel in it.

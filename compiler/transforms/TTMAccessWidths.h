@@ -1,9 +1,12 @@
-// The number of elements that one access to memory may take.
+// The number of elements that one access to memory may take, and those that one condition holds
+// for.
 #ifndef TRITON_METAL_TRANSFORMS_TTMACCESSWIDTHS_H
 #define TRITON_METAL_TRANSFORMS_TTMACCESSWIDTHS_H
 
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/SmallVector.h"
 
 namespace triton_metal {
 
@@ -19,10 +22,17 @@ struct AccessWidth {
   bool unaligned = false;
 };
 
-/// The widths of all `tt.load` and `tt.store` of tiles under `module`. A width may rely on sums of
-/// 32-bit numbers and program indices that do not wrap around. `ttm.grid_limits` of the module
-/// becomes the list of these sums.
-llvm::DenseMap<mlir::Operation *, AccessWidth> findAccessWidths(mlir::ModuleOp module);
+struct TileFacts {
+  /// The widths of all `tt.load` and `tt.store` of tiles.
+  llvm::DenseMap<mlir::Operation *, AccessWidth> widths;
+  /// Comparisons that more depends on than the masks of accesses, and in groups of how many
+  /// neighbours along each dimension their results are equal.
+  llvm::SmallVector<std::pair<mlir::arith::CmpIOp, llvm::SmallVector<int64_t>>> conditions;
+};
+
+/// What is known of the tiles under `module`. It may rely on sums of 32-bit numbers and program
+/// indices that do not wrap around. `ttm.grid_limits` of the module becomes the list of these sums.
+TileFacts findTileFacts(mlir::ModuleOp module);
 
 } // namespace triton_metal
 

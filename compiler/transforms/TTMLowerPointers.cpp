@@ -434,9 +434,15 @@ LogicalResult PointerLowering::lower(Operation *op) {
 
 struct TTMLowerPointersPass : impl::TTMLowerPointersBase<TTMLowerPointersPass> {
   void runOnOperation() override {
-    DenseMap<Operation *, AccessWidth> widths = findAccessWidths(getOperation());
+    TileFacts facts = findTileFacts(getOperation());
+    // A text that was read may name groups that nobody has checked.
+    getOperation().walk(
+        [](arith::CmpIOp op) { op->removeDiscardableAttr(TTMDialect::getEqualAttrName()); });
+    for (auto &[condition, groups] : facts.conditions)
+      condition->setAttr(TTMDialect::getEqualAttrName(),
+                         DenseI64ArrayAttr::get(&getContext(), groups));
     for (tt::FuncOp func : getOperation().getOps<tt::FuncOp>())
-      if (func.getBody().hasOneBlock() && failed(PointerLowering(func, widths).run()))
+      if (func.getBody().hasOneBlock() && failed(PointerLowering(func, facts.widths).run()))
         return signalPassFailure();
   }
 };

@@ -293,6 +293,9 @@ def TTMLowerPointers : Pass<"ttm-lower-pointers", "::mlir::ModuleOp"> {
     the indices of programs that do not wrap around, such as in `(program_id * 1024 + range) // 32`. `ttm.grid_limits` of
     the module lists these sums, and a launch whose grid is too large for one of them is refused.
 
+    `ttm.equal` of a comparison on which more than masks of accesses depend is in groups of how many neighbours along each
+    dimension its results are equal.
+
     ```mlir
     %p = tt.splat %x : !tt.ptr<f32> -> tensor<1024x!tt.ptr<f32>, #a>
     %q = tt.addptr %p, %i : tensor<1024x!tt.ptr<f32>, #a>, tensor<1024xi32, #a>

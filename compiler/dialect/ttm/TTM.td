@@ -48,6 +48,9 @@ def TTM_Dialect : Dialect {
     static constexpr ::llvm::StringLiteral getPipelineStagesAttrName() { return "ttm.pipeline_stages"; }
     /// Of an access: its mask is false for some element, or nothing is gained where it is not.
     static constexpr ::llvm::StringLiteral getCutAttrName() { return "ttm.cut"; }
+    /// Of a comparison: in groups of how many neighbours along each dimension its results are equal. A thread then
+    /// compares once for each of its groups.
+    static constexpr ::llvm::StringLiteral getEqualAttrName() { return "ttm.equal"; }
     /// Of a module: sums of the indices of a program on which the widths of its accesses rest. Each is four numbers,
     /// [c, x, y, z]; in a launch c + x * program_id(0) + y * program_id(1) + z * program_id(2) stays below 2^31.
     static constexpr ::llvm::StringLiteral getGridLimitsAttrName() { return "ttm.grid_limits"; }

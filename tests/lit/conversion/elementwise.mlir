@@ -1,6 +1,7 @@
 // RUN: triton-metal-opt %s --convert-ttm-to-msl --canonicalize --cse | FileCheck %s
 
 #l = #ttm.linear<{register = [[32]], lane = [[1], [2], [4], [8], [16]], simdgroup = []}>
+#four = #ttm.linear<{register = [[1], [128], [2]], lane = [[4], [8], [16], [32], [64]], simdgroup = []}>
 
 module attributes {ttm.num_simdgroups = 1 : i32, ttm.threads = 32 : i32} {
   // Operations of arith and math stay what they are, on vectors; those of tt have counterparts.
@@ -105,6 +106,28 @@ module attributes {ttm.num_simdgroups = 1 : i32, ttm.threads = 32 : i32} {
     ttm.store %tile, %p[%i] : tensor<64xi32, #l>, tensor<64xi32, #l>, !tt.ptr<i32>
     ttm.store %scalar, %p[%c0] : i32, i32, !tt.ptr<i32>
     llvm.intr.assume %c : i1
+    tt.return
+  }
+
+  // Where neighbours have the same answer, a thread compares once for all of them, with what it computes for one.
+  // CHECK-LABEL: msl.kernel @equal_conditions
+  // CHECK-DAG: %[[EIGHT:.*]] = arith.constant dense<8> : vector<2xi32>
+  // CHECK-DAG: %[[PLACES:.*]] = arith.constant dense<[0, 128]> : vector<2xi32>
+  // CHECK: %[[THREAD:.*]] = msl.splat %{{.*}} : vector<2xi32>
+  // CHECK: %[[RANGE:.*]] = arith.addi %[[THREAD]], %[[PLACES]]
+  // CHECK: %[[AT:.*]] = arith.addi %[[RANGE]], %[[EIGHT]]
+  // CHECK: %[[BOUND:.*]] = msl.splat %arg1 : vector<2xi32>
+  // CHECK: %[[BELOW:.*]] = arith.cmpi slt, %[[AT]], %[[BOUND]] : vector<2xi32>
+  // CHECK: msl.permute_registers %[[BELOW]] {bases = array<i64: 0, 1, 0>} : vector<2xi1> -> vector<8xi1>
+  tt.func public @equal_conditions(%p: !tt.ptr<i32>, %n: i32) {
+    %i = tt.make_range {start = 0 : i32, end = 256 : i32} : tensor<256xi32, #four>
+    %eight = arith.constant dense<8> : tensor<256xi32, #four>
+    %zero = arith.constant dense<0> : tensor<256xi32, #four>
+    %ns = tt.splat %n : i32 -> tensor<256xi32, #four>
+    %at = arith.addi %i, %eight : tensor<256xi32, #four>
+    %m = arith.cmpi slt, %at, %ns {ttm.equal = array<i64: 4>} : tensor<256xi32, #four>
+    %v = arith.select %m, %i, %zero : tensor<256xi1, #four>, tensor<256xi32, #four>
+    ttm.store %v, %p[%i] : tensor<256xi32, #four>, tensor<256xi32, #four>, !tt.ptr<i32>
     tt.return
   }
 }

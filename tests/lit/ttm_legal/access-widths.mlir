@@ -57,6 +57,35 @@ module attributes {ttm.num_simdgroups = 1 : i32, ttm.threads = 32 : i32} {
     tt.return
   }
 
+  // A condition on which more than masks depend is one for four neighbours, or for eight. What the text claims does not count.
+  // CHECK-LABEL: @conditions
+  tt.func public @conditions(%p: !tt.ptr<f32> {tt.divisibility = 16 : i32}, %n: i32 {tt.divisibility = 4 : i32}, %m: i32) {
+    %r = tt.make_range {start = 0 : i32, end = 256 : i32} : tensor<256xi32, #four>
+    %b = tt.splat %p : !tt.ptr<f32> -> tensor<256x!tt.ptr<f32>, #four>
+    %a = tt.addptr %b, %r : tensor<256x!tt.ptr<f32>, #four>, tensor<256xi32, #four>
+    %ns = tt.splat %n : i32 -> tensor<256xi32, #four>
+    %ms = tt.splat %m : i32 -> tensor<256xi32, #four>
+    %c8 = arith.constant dense<8> : tensor<256xi32, #four>
+    %zero = arith.constant dense<0.0> : tensor<256xf32, #four>
+    // CHECK: arith.cmpi slt, %{{.*}}, %{{.*}} {ttm.equal = array<i64: 4>}
+    %nm = arith.cmpi slt, %r, %ns : tensor<256xi32, #four>
+    // CHECK-NEXT: arith.cmpi slt, %{{[^ ]*}}, %{{[^ ]*}} : tensor
+    %mm = arith.cmpi slt, %r, %ms {ttm.equal = array<i64: 4>} : tensor<256xi32, #four>
+    // CHECK: arith.cmpi slt, %{{.*}}, %{{.*}} {ttm.equal = array<i64: 8>}
+    %g = arith.divsi %r, %c8 : tensor<256xi32, #four>
+    %gm = arith.cmpi slt, %g, %ms : tensor<256xi32, #four>
+    // This one is only a mask.
+    // CHECK-NEXT: arith.cmpi sgt, %{{[^ ]*}}, %{{[^ ]*}} : tensor
+    %only = arith.cmpi sgt, %r, %ns : tensor<256xi32, #four>
+    %both = arith.andi %only, %nm : tensor<256xi1, #four>
+    %0 = tt.load %a, %both : tensor<256x!tt.ptr<f32>, #four>
+    %1 = arith.select %nm, %0, %zero : tensor<256xi1, #four>, tensor<256xf32, #four>
+    %2 = arith.select %mm, %1, %zero : tensor<256xi1, #four>, tensor<256xf32, #four>
+    %3 = arith.select %gm, %2, %zero : tensor<256xi1, #four>, tensor<256xf32, #four>
+    tt.store %a, %3 : tensor<256x!tt.ptr<f32>, #four>
+    tt.return
+  }
+
   // The neighbours are in other lanes.
   // CHECK-LABEL: @lanes
   tt.func public @lanes(%p: !tt.ptr<f32> {tt.divisibility = 16 : i32}) {

@@ -93,6 +93,33 @@ TEST(LinearLayout, InvertIsARightInverseWithZeroFreeBits) {
   }
 }
 
+TEST(LinearLayout, EqualRegistersStayInTheirGroups) {
+  Generator g(11);
+  for (unsigned i = 0; i < kRounds; ++i) {
+    LinearLayout layout = g.layout(g.shape(3, 11), g.below(4), i % 2);
+    // Groups of a number that is no power of two are groups of the power that divides it.
+    Shape groups, powers;
+    for (unsigned dim = 0; dim < layout.getRank(); ++dim) {
+      powers.push_back(int64_t(1) << g.below(5));
+      groups.push_back(powers.back() * (i % 3 ? 1 : 3));
+    }
+    uint32_t equal = layout.equalRegisters(groups);
+    ASSERT_LT(equal, layout.getNumRegisters());
+    forEachPlace(layout, [&](HardwareIndex place) {
+      Shape from = layout.toCoordinates(layout.apply(place));
+      for (uint32_t bit = 1; bit < layout.getNumRegisters(); bit <<= 1) {
+        HardwareIndex other = place;
+        other.reg ^= bit;
+        Shape to = layout.toCoordinates(layout.apply(other));
+        bool stays = true;
+        for (unsigned dim = 0; dim < layout.getRank(); ++dim)
+          stays &= from[dim] / powers[dim] == to[dim] / powers[dim];
+        ASSERT_EQ(stays, bool(equal & bit)) << layout.str();
+      }
+    });
+  }
+}
+
 TEST(LinearLayout, CoordinatesRoundTrip) {
   Generator g(2);
   for (unsigned i = 0; i < kRounds; ++i) {

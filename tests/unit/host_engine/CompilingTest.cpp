@@ -53,13 +53,14 @@ TEST(Compiling, NoScopeBeginsWhileTheProcessEnds) {
 
 TEST(Compiling, AForkedChildDoesNotWaitForThreadsOfItsParent) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
+  // A sanitiser may say in the child that it could not stop the parent's threads.
   EXPECT_EXIT(endBeside([](std::promise<void> &begun) {
                 Compiling scope;
                 if (fork() == 0)
                   std::exit(0);
                 begun.set_value();
               }),
-              testing::ExitedWithCode(0), "^$");
+              testing::ExitedWithCode(0), "");
 }
 
 TEST(Compiling, WhatScopesMakeOnFirstUseOutlivesThem) {
