@@ -1,14 +1,13 @@
 """Whether a launch writes every element of its outputs.
 
-The compiler derives a second kernel with the same arguments that stores 1 wherever the kernel stores anything. It
-runs over zeros, with the grid and the scalars of the launch, and leaves ones where the launch writes. If the stores
-depend on what the kernel reads, there is no answer.
+The compiler derives a second kernel with the same arguments that stores a number without a zero byte wherever the
+kernel stores anything. It runs over zeros, with the grid and the scalars of the launch, and leaves zeros where the
+launch does not write. If the stores depend on what the kernel reads, there is no answer.
 """
 
 from __future__ import annotations
 
 import ctypes
-import struct
 from collections.abc import Callable, Mapping, Sequence
 from types import SimpleNamespace
 from typing import Any
@@ -22,13 +21,6 @@ from .metal_text import MetalText, threads_of
 MAX_GRID_THREADS = (1 << 32) - 1
 # Answers that are remembered for one kernel.
 MAX_ANSWERS = 4096
-
-_ONES = {
-    "bf16": b"\x80\x3f",
-    "f16": b"\x00\x3c",
-    "f32": struct.pack("<f", 1),
-}
-
 
 class Coverage:
     """What the launches of one compiled kernel write.
@@ -91,13 +83,13 @@ class Coverage:
     ) -> dict[int, bool]:
         """Runs the derived kernel on the host device."""
         metadata = self.compiled.metadata
-        memories: dict[int, tuple[bytearray, bytes, int]] = {}
+        memories: dict[int, bytearray] = {}
         buffers: list[bytearray] = [bytearray(64) for _ in self.text.buffers]
         for position, size in positions.items():
             argument = metadata.args[position]
-            one = one_of(argument["type"].removeprefix("*"))
-            buffers[argument["slot"]] = memory = bytearray(max(size, 1) * len(one))
-            memories[position] = memory, one, size
+            size_of_one = bytes_of(argument["type"].removeprefix("*"))
+            buffers[argument["slot"]] = memory = bytearray(max(size, 1) * size_of_one)
+            memories[position] = memory
         if metadata.scalar_buffer >= 0:
             buffers[metadata.scalar_buffer] = bytearray(words)
         threads = threads_of(grid, metadata.threads, MAX_GRID_THREADS)
@@ -115,8 +107,8 @@ class Coverage:
                 f"{self.name}: this launch writes outside of its outputs: {error}"
             ) from None
         return {
-            position: not size or memory == one * size
-            for position, (memory, one, size) in memories.items()
+            position: not positions[position] or 0 not in memory
+            for position, memory in memories.items()
         }
 
 
@@ -128,15 +120,13 @@ def bind(buffers: Sequence[bytearray]) -> list[tuple[int, int, bool]]:
     ]
 
 
-def one_of(type: str) -> bytes:
-    """The bytes of 1 in a type of the launch contract.
+def bytes_of(type: str) -> int:
+    """The bytes of an element of a type of the launch contract.
 
-    >>> one_of("i16"), one_of("f32")
-    (b'\\x01\\x00', b'\\x00\\x00\\x80?')
+    >>> bytes_of("i1"), bytes_of("u8"), bytes_of("bf16"), bytes_of("i64")
+    (1, 1, 2, 8)
     """
-    if type in _ONES:
-        return _ONES[type]
-    return (1).to_bytes(max(1, int(type.lstrip("iu")) // 8), "little")
+    return max(1, int(type.lstrip("biuf")) // 8)
 
 
 def of(compiled: Any) -> Coverage:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+from collections.abc import Mapping
 from typing import Any
 
 from ._native import dtype
@@ -200,6 +201,13 @@ def is_aligned(value: Any) -> bool:
     return address % 16 == 0 and all(int(step) * size % 16 == 0 for step in value.strides[:-1])
 
 
+def has_descriptor(value: Any) -> bool:
+    """Whether a value is a descriptor, or a tuple that has one."""
+    if isinstance(value, tuple):
+        return any(map(has_descriptor, value))
+    return is_descriptor(value)
+
+
 def flat_parts(value: Any, structure: Structure, into: list[Any]) -> None:
     """The arguments of a launch that a value becomes."""
     if structure is None:
@@ -218,7 +226,7 @@ class KernelLauncher(Launcher):
         super().__init__(function)
         self._with_parts: dict[tuple[Structure, ...], PartsLauncher] = {}
 
-    def structure_of(self, name: str, value: Any) -> Structure:
+    def structure_of(self, name: str, value: Any, known_addresses: bool = True) -> Structure:
         """How a launch takes the value of a parameter apart."""
         if isinstance(value, tuple):
             return type(value), tuple(self.structure_of("", part) for part in value)
@@ -228,7 +236,7 @@ class KernelLauncher(Launcher):
         # Launches know arguments by name, and another parameter may have the name of a part.
         own = {param.name for param in self.function.params}
         is_free = own.isdisjoint(part for part, _ in compiler_parts(name, rank))
-        return Given(rank, bool(name) and is_free and is_aligned(value))
+        return Given(rank, bool(name) and is_free and known_addresses and is_aligned(value))
 
     def bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
         """The value of each parameter. Removes them from ``kwargs``, where the options stay."""
@@ -241,10 +249,10 @@ class KernelLauncher(Launcher):
         bound.apply_defaults()
         return dict(bound.arguments)
 
-    def parts_launcher(self, values: list[Any]) -> PartsLauncher:
+    def parts_launcher(self, values: list[Any], known_addresses: bool = True) -> PartsLauncher:
         """What launches the parts of these values, which the native launcher takes apart itself from then on."""
         structures = tuple(
-            None if param.is_constexpr else self.structure_of(param.name, value)
+            None if param.is_constexpr else self.structure_of(param.name, value, known_addresses)
             for param, value in zip(self.function.params, values, strict=True)
         )
         launcher = self._with_parts.get(structures)
@@ -252,6 +260,21 @@ class KernelLauncher(Launcher):
             launcher = PartsLauncher(self.function, structures)
             launcher = self._with_parts.setdefault(structures, launcher)
         return launcher
+
+    def taken_apart(self, values: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
+        """What compiles a launch of arrays whose addresses are not known, and the values that it takes, by name.
+
+        ``values`` has one for each of the function's parameters.
+        """
+        given = [values[name] for name in self.function.arg_names]
+        if not any(has_descriptor(value) for value in given):
+            return self.native, dict(values)
+        launcher = self.parts_launcher(given, known_addresses=False)
+        flat: list[Any] = []
+        for value, structure in zip(given, launcher.structures, strict=True):
+            flat_parts(value, structure, flat)
+        names = [param.name for param in launcher.params()]
+        return launcher.native, dict(zip(names, flat, strict=True))
 
     def launch_parts(
         self, grid: Any, args: tuple[Any, ...], kwargs: dict[str, Any], run: bool

@@ -10,8 +10,11 @@ using namespace mlir;
 using namespace triton_metal::msl;
 
 LogicalResult KernelPrinter::refuse(Operation *op, const Twine &why) {
-  if (!failed)
-    op->emitError("cannot be written in Metal: ") << "'" << op->getName() << "' " << why;
+  if (!failed) {
+    auto symbol = dyn_cast<KernelOp>(op);
+    StringRef name = symbol ? symbol.getSymName() : op->getName().getStringRef();
+    op->emitError("cannot be written in Metal: ") << "'" << name << "' " << why;
+  }
   failed = true;
   return failure();
 }
@@ -69,7 +72,7 @@ void KernelPrinter::printSignature() {
     parameters.push_back({args, "constant uint *", buffers++, ""});
   }
   if (buffers > 31)
-    (void)refuse(kernel, "needs " + Twine(buffers) + " buffers, and Metal binds 31");
+    (void)refuse(kernel, "needs " + Twine(buffers) + " buffers, and Metal binds 31: pass fewer arrays");
   auto addPosition = [&](auto is, const char *name, const char *type, const char *attribute) {
     std::string unique;
     for (Operation *op : positions) {

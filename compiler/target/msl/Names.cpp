@@ -9,17 +9,18 @@ using namespace triton_metal::msl;
 static bool isMacro(StringRef name) {
   static const llvm::StringSet<> macros = [] {
     llvm::StringSet<> set;
-    for (StringRef name : {"CHAR_BIT", "MAXFLOAT", "MAXHALF", "MAXBFLOAT", "HUGE_VALF", "HUGE_VALH",
-                           "HUGE_VALBF", "NULL", "TRUE", "FALSE"})
+    for (StringRef name :
+         {"CHAR_BIT", "MAXFLOAT", "MAXHALF", "MAXBFLOAT", "HUGE_VAL", "HUGE_VALF", "HUGE_VALH",
+          "HUGE_VALBF", "NULL", "TRUE", "FALSE", "METAL_FUNC", "METAL_ALIGN"})
       set.insert(name);
     for (const char *type :
          {"CHAR", "SCHAR", "UCHAR", "SHRT", "USHRT", "INT", "UINT", "LONG", "ULONG"})
       for (const char *limit : {"_MAX", "_MIN"})
         set.insert(std::string(type) + limit);
     for (const char *type : {"FLT", "HALF", "BFLT"})
-      for (const char *limit :
-           {"_DIG", "_MANT_DIG", "_MAX_10_EXP", "_MAX_EXP", "_MIN_10_EXP", "_MIN_EXP", "_RADIX",
-            "_MAX", "_MIN", "_EPSILON", "_DENORM_MIN", "_ROUNDS", "_EVAL_METHOD"})
+      for (const char *limit : {"_DIG", "_MANT_DIG", "_MAX_10_EXP", "_MAX_EXP", "_MIN_10_EXP",
+                                "_MIN_EXP", "_RADIX", "_MAX", "_MIN", "_EPSILON", "_DENORM_MIN",
+                                "_ROUNDS", "_EVAL_METHOD", "_DECIMAL_DIG", "_TRUE_MIN"})
         set.insert(std::string(type) + limit);
     for (const char *number : {"E", "LOG2E", "LOG10E", "LN2", "LN10", "PI", "PI_2", "PI_4", "1_PI",
                                "2_PI", "2_SQRTPI", "SQRT2", "SQRT1_2"})
@@ -49,11 +50,12 @@ bool triton_metal::msl::isReserved(StringRef name) {
           // Metal
           "kernel", "vertex", "fragment", "device", "constant", "thread", "threadgroup",
           "threadgroup_imageblock", "metal", "half", "bfloat", "uchar", "ushort", "uint", "ulong",
-          "size_t", "ptrdiff_t", "atomic_int", "atomic_uint", "atomic_float", "atomic_bool",
-          "texture1d", "texture2d", "sampler", "simd", "quad", "os", "as_type", "select", "precise",
-          "fast", "mem_flags", "memory_order_relaxed", "memory_order_seq_cst",
-          "thread_scope_device", "atomic_thread_fence", "INFINITY", "NAN", "visible", "coherent",
-          "matrix", "vec", "array", "ray_data", "object_data", "mesh", "intersection", "stitchable",
+          "size_t", "ptrdiff_t", "intptr_t", "uintptr_t", "nullptr_t", "std", "atomic_int",
+          "atomic_uint", "atomic_float", "atomic_bool", "texture1d", "texture2d", "sampler", "simd",
+          "quad", "os", "as_type", "select", "precise", "fast", "mem_flags", "memory_order_relaxed",
+          "memory_order_seq_cst", "thread_scope_device", "atomic_thread_fence", "INFINITY", "NAN",
+          "visible", "coherent", "matrix", "vec", "array", "ray_data", "object_data", "mesh",
+          "intersection", "stitchable",
           // Attributes, because a framework that writes another signature gives parameters these
           // names.
           "dispatch_quadgroups_per_threadgroup", "dispatch_simdgroups_per_threadgroup",
@@ -82,7 +84,9 @@ bool triton_metal::msl::isReserved(StringRef name) {
           "fetch_max", "fetch_max_alone", "fetch_max_bfloat", "fetch_min", "fetch_min_alone",
           "fetch_min_bfloat", "fetch_or", "fetch_or_alone", "fetch_xor", "fetch_xor_alone",
           "or_halves", "xor_halves", "threadgroup_barrier", "simdgroup_load", "simdgroup_store",
-          "divide"})
+          "divide",
+          // Of the standard library, outside of its namespace.
+          "is_function_constant_defined"})
       set.insert(word);
     return set;
   }();

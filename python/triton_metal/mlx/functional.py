@@ -82,6 +82,7 @@ def metal_kernel() -> Callable[..., Any]:
 
 def call(
     kernel: JITFunction,
+    /,
     *args: Any,
     grid: Any,
     outputs: Mapping[str, Any],
@@ -158,13 +159,23 @@ def prepared(
     """The shapes and dtypes of the outputs, the bound arguments without them, the compiled kernel and the grid's sizes."""
     import mlx.core as mx
 
+    if not hasattr(kernel, "launcher"):
+        raise LaunchTypeError(
+            f"call() takes a @triton_metal.jit kernel, not {kernel!r}; kernels with autotune or heuristics run in place, kernel[grid](...)"
+        )
     name = kernel.name
     specs = output_specs(name, outputs)
-    values = bind(kernel, args, kwargs, specs)
+    bound = bind(kernel, args, kwargs, specs)
+    native, values = kernel.launcher.taken_apart(bound)
+    for label, value in flattened(values):
+        if hasattr(value, "__array_interface__") and not is_number_or_array_of_mlx(value):
+            raise LaunchTypeError(
+                f"{name}: argument {label} is a {type(value).__name__}, not an array of MLX"
+            )
     options = {key: kwargs[key] for key in LAUNCH_OPTIONS if key in kwargs}
     placeholders = values | {key: mx.zeros((1,), dtype) for key, (_, dtype) in specs.items()}
-    compiled = kernel.launcher.native.warmup(**placeholders, **options)
-    sizes = compiled.native.grid(grid(values) if callable(grid) else grid)
+    compiled = native.warmup(**placeholders, **options)
+    sizes = compiled.native.grid(grid(bound) if callable(grid) else grid)
     if 0 in sizes:
         raise LaunchValueError(
             f"{name}: the grid {sizes} has no programs, so nothing computes the outputs; "
@@ -466,7 +477,7 @@ def proven(kernel: str, results: list[Any]) -> bool:
 def run_coverage(
     compiled: Any, positions: Mapping[int, int], grid: tuple[int, int, int], words: bytes
 ) -> dict[int, bool]:
-    """Runs the kernel that stores 1 wherever another one writes, with MLX."""
+    """Runs the kernel that stores bytes other than 0 wherever another one writes, with MLX."""
     import mlx.core as mx
 
     described = compiled.metadata.args
@@ -479,7 +490,7 @@ def run_coverage(
         [dummy] * len(described), list(outputs.values()), grid, words, init_value=0
     )
     return {
-        position: bool(mx.all(result != 0).item())
+        position: bool(mx.all(mx.view(result, mx.uint8) != 0).item())
         for position, result in zip(positions, results, strict=True)
     }
 
@@ -518,6 +529,11 @@ def element_of(pointer: str) -> str:
 def dtype_name(dtype: Any) -> str:
     """MLX's name of a dtype: "float32"."""
     return str(dtype).rpartition(".")[2].removesuffix("_")
+
+
+def is_element(dtype: Any) -> bool:
+    """Whether arrays of one of MLX's dtypes reach a Metal kernel."""
+    return dtype_name(dtype) in _ELEMENTS
 
 
 def large_enough(array: Any, stream: Any) -> Any:
@@ -559,7 +575,7 @@ def read_spec(kernel: str, name: str, value: Any) -> tuple[tuple[int, ...], Any]
         raise LaunchValueError(
             f"{kernel}: the shape of output {name} must consist of integers of 0 or more, not {tuple(shape)}"
         )
-    if dtype_name(dtype) not in _ELEMENTS:
+    if not is_element(dtype):
         raise LaunchTypeError(
             f"{kernel}: output {name} has dtype {dtype}, which no kernel can write"
         )
@@ -573,9 +589,12 @@ def bind(
     names = [param.name for param in kernel.params]
     for output in specs:
         if output not in names:
-            raise LaunchTypeError(
-                f"{kernel.name}: there is no argument {output}; its parameters are {', '.join(names)}"
+            problem = (
+                f"output {output} is an element of a tuple; outputs are parameters of their own"
+                if output.partition(".")[0] in names
+                else f"there is no argument {output}; its parameters are {', '.join(names)}"
             )
+            raise LaunchTypeError(f"{kernel.name}: {problem}")
     open_names = [name for name in names if name not in specs]
     if len(args) > len(open_names):
         raise LaunchTypeError(
@@ -598,15 +617,16 @@ def bind(
             if not param.has_default:
                 raise LaunchTypeError(f"{kernel.name}: argument {param.name} is missing")
             values[param.name] = param.default
+    numpy = sys.modules.get("numpy")
+    for name, value in values.items():
+        if numpy is not None and isinstance(value, numpy.generic):
+            values[name] = value.item()
+    return {name: values[name] for name in names if name in values} | dict.fromkeys(specs)
+
+
+def is_number_or_array_of_mlx(value: Any) -> bool:
+    """Whether a value that tells its memory is an array of MLX, or a number of NumPy."""
     import mlx.core as mx
 
     numpy = sys.modules.get("numpy")
-    for name, value in values.items():
-        if isinstance(value, mx.array) or not hasattr(value, "__array_interface__"):
-            continue
-        if numpy is None or not isinstance(value, numpy.generic):
-            raise LaunchTypeError(
-                f"{kernel.name}: argument {name} is a {type(value).__name__}, not an array of MLX"
-            )
-        values[name] = value.item()
-    return {name: values[name] for name in names if name in values} | dict.fromkeys(specs)
+    return isinstance(value, mx.array) or (numpy is not None and isinstance(value, numpy.generic))

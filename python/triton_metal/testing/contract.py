@@ -103,6 +103,11 @@ class _Functional:
             or any(a["reads"] or a["atomic"] for _, a in written)
             or not all(map(is_bindable, arguments))
             or any(map(is_reversed, arguments))
+            or not all(
+                functional.is_element(dtype_of(value))
+                for value, a in zip(arguments, described, strict=True)
+                if a["kind"] == "buffer"
+            )
             or shares_memory(arguments, [position for position, _ in written])
         ):
             # Not this form's: in place, on the host.

@@ -105,6 +105,9 @@ def dtype_name(array: Any) -> str:
 
 def strides_of(array: Any, shape: list[int]) -> list[int]:
     """The strides of an array, in elements."""
+    # NumPy's arrays without elements have strides of 0.
+    if 0 in shape:
+        return row_major(shape)
     if callable(getattr(array, "stride", None)):  # torch
         return list(array.stride())
     own = getattr(array, "strides", None)
@@ -113,7 +116,12 @@ def strides_of(array: Any, shape: list[int]) -> list[int]:
         if any(stride % size for stride in own):
             raise LaunchValueError("the strides of the array are no multiples of its elements")
         return [stride // size for stride in own]
-    strides = [1]  # MLX's arrays reach kernels in row-major order
+    return row_major(shape)  # as MLX's arrays reach kernels
+
+
+def row_major(shape: list[int]) -> list[int]:
+    """The strides of rows that follow each other."""
+    strides = [1]
     for size in reversed(shape[1:]):
         strides.insert(0, strides[0] * size)
     return strides
