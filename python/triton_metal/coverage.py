@@ -22,6 +22,7 @@ MAX_GRID_THREADS = (1 << 32) - 1
 # Answers that are remembered for one kernel.
 MAX_ANSWERS = 4096
 
+
 class Coverage:
     """What the launches of one compiled kernel write.
 
