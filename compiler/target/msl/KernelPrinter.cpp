@@ -72,7 +72,8 @@ void KernelPrinter::printSignature() {
     parameters.push_back({args, "constant uint *", buffers++, ""});
   }
   if (buffers > 31)
-    (void)refuse(kernel, "needs " + Twine(buffers) + " buffers, and Metal binds 31: pass fewer arrays");
+    (void)refuse(kernel,
+                 "needs " + Twine(buffers) + " buffers, and Metal binds 31: pass fewer arrays");
   auto addPosition = [&](auto is, const char *name, const char *type, const char *attribute) {
     std::string unique;
     for (Operation *op : positions) {
