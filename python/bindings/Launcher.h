@@ -10,6 +10,8 @@
 
 #include "llvm/ADT/StringMap.h"
 
+#include <functional>
+
 namespace triton_metal {
 
 struct Param {
@@ -74,6 +76,12 @@ public:
   /// Compiles all kernels again when they are needed.
   void forget() { ++generation; }
 
+  /// Calls `visit` with the objects that this holds, for Python's garbage collector: a function
+  /// holds its launcher, whose kernels hold what they read.
+  template <typename Visit> void forEachObject(Visit visit) const;
+  /// Lets go of these objects.
+  void clear();
+
 private:
   void readParams();
   bool hasChanged() const;
@@ -122,6 +130,27 @@ private:
   };
   llvm::StringMap<Apart> apart;
 };
+
+template <typename Visit> void Launcher::forEachObject(Visit visit) const {
+  for (const nb::object &object : {std::cref(owner), std::cref(function), std::cref(before)})
+    visit(object);
+  visit(index);
+  for (const Param &param : params) {
+    visit(param.pythonName);
+    visit(param.defaultValue);
+  }
+  for (const nb::object &object : state)
+    visit(object);
+  for (const auto &entry : plans)
+    for (const std::shared_ptr<Plan> &plan : entry.second) {
+      visit(plan->compiled);
+      for (const nb::object &object : plan->objects)
+        visit(object);
+      plan->reads.forEachObject(visit);
+    }
+  for (const auto &entry : apart)
+    visit(entry.second.owner);
+}
 
 /// Whether a launch takes the object apart: a tuple, or a tensor descriptor.
 bool hasParts(PyObject *object);

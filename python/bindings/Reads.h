@@ -41,6 +41,16 @@ public:
   /// Does all reads again, for a launch with these objects. Never raises.
   bool hold(const std::vector<PyObject *> &objects, const std::vector<nb::object> &before) const;
 
+  /// Calls `visit` with the objects that this holds, for Python's garbage collector.
+  template <typename Visit> void forEachObject(Visit visit) const {
+    for (const Step &step : steps) {
+      for (const Operand &operand : step.operands)
+        visit(operand.object);
+      visit(step.name);
+      visit(step.expected);
+    }
+  }
+
   bool isVolatile = false;
 
 private:

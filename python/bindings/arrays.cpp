@@ -1,5 +1,7 @@
 #include "Arrays.h"
 
+#include "runtime/NoMemory.h"
+
 #include <cstring>
 #include <unordered_map>
 #include <vector>
@@ -247,12 +249,13 @@ bool readTensor(PyObject *object, ArrayInfo &info, ArrayProblem &problem) {
     return false;
   }
   if (info.device == DeviceId::Mps) {
-    // The storage stands for its memory, whose address is the framework's own: tensors of one
-    // storage may overlap.
-    static PyObject *storageMethod = interned("untyped_storage"), *handle = interned("_cdata");
+    // The MTLBuffer stands for its memory: tensors of one buffer may overlap, also where they have
+    // different storages.
+    static PyObject *storageMethod = interned("untyped_storage");
     nb::object storage = nb::steal(PyObject_CallMethodNoArgs(object, storageMethod));
-    nb::object number =
-        storage.is_valid() ? nb::steal(PyObject_GetAttr(storage.ptr(), handle)) : nb::object();
+    nb::object number = storage.is_valid()
+                            ? nb::steal(PyObject_CallMethodNoArgs(storage.ptr(), dataPtr))
+                            : nb::object();
     info.low = number.is_valid() ? PyLong_AsVoidPtr(number.ptr()) : nullptr;
     info.bytes = info.low ? 1 : 0;
     // PyTorch binds the storage's MTLBuffer at this offset, and Metal's buffers begin at 16 bytes.
@@ -365,6 +368,11 @@ bool readPointer(PyObject *object, ArrayInfo &info, ArrayProblem &problem) {
   const char *known = knownDtype(nb::str(dtype).c_str());
   if (!known)
     known = torchDtype(dtype.ptr());
+  // A name of torch's or NumPy's without the package, such as "float32".
+  if (!known && PyUnicode_Check(dtype.ptr()))
+    for (const DtypeEntry &entry : dtypes)
+      if (std::string("torch.") + nb::str(dtype).c_str() == entry.torch)
+        known = entry.name;
   if (!known) {
     problem.message = unsupportedDtype(nb::str(dtype).c_str());
     return false;
@@ -484,6 +492,14 @@ ArgumentKind classify(PyObject *object) {
   return kind;
 }
 
+/// Whether an array of NumPy is a view of another object's memory.
+static bool isPart(PyObject *object) {
+  nb::object base = nb::steal(PyObject_GetAttrString(object, "base"));
+  if (!base.is_valid())
+    PyErr_Clear();
+  return base.is_valid() && !base.is_none();
+}
+
 bool readArray(PyObject *object, ArgumentKind kind, ArrayInfo &info, ArrayProblem &problem) {
   bool read = kind == ArgumentKind::Pointer   ? readPointer(object, info, problem)
               : kind == ArgumentKind::Mlx     ? readMlx(object, info, problem)
@@ -501,10 +517,10 @@ bool readArray(PyObject *object, ArgumentKind kind, ArrayInfo &info, ArrayProble
   }
   if (info.device != DeviceId::Host)
     return true;
-  // An empty array may have no address; the kernel must not touch it anyhow.
-  alignas(16) static uint64_t nothing[4];
-  if (!info.data) {
-    info.data = info.low = nothing;
+  // An empty array may have no address, or one of a few bytes that it shares with others. One that
+  // is part of another array keeps its place: a kernel may go beyond a view.
+  if (!info.data || (!info.bytes && !isPart(object))) {
+    info.data = info.low = noMemory();
     info.bytes = 0;
   }
   return true;

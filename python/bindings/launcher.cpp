@@ -5,8 +5,11 @@
 
 #include "llvm/ADT/SmallString.h"
 
+#include <nanobind/stl/filesystem.h>
+
 #include <cstdlib>
 #include <cstring>
+#include <utility>
 
 namespace triton_metal {
 
@@ -531,9 +534,44 @@ nb::object Launcher::launch(nb::handle grid, nb::args args, nb::kwargs kwargs, b
   return found->compiled;
 }
 
+void Launcher::clear() {
+  // What is destroyed may ask for the launcher again, so it has let go of it before.
+  auto oldPlans = std::exchange(plans, {});
+  auto oldApart = std::exchange(apart, {});
+  auto oldState = std::exchange(state, {});
+  auto oldParams = std::exchange(params, {});
+  nb::object objects[] = {std::move(owner), std::move(function), std::move(before),
+                          nb::object(std::exchange(index, nb::dict()))};
+}
+
+static int traverseLauncher(PyObject *self, visitproc visit, void *arg) {
+  // From Python 3.9 on, objects hold their type.
+  Py_VISIT(Py_TYPE(self));
+  if (!nb::inst_ready(self))
+    return 0;
+  int result = 0;
+  nb::inst_ptr<Launcher>(self)->forEachObject([&](const nb::object &object) {
+    if (!result && object.is_valid())
+      result = visit(object.ptr(), arg);
+  });
+  return result;
+}
+
+static int clearLauncher(PyObject *self) {
+  if (nb::inst_ready(self))
+    nb::inst_ptr<Launcher>(self)->clear();
+  return 0;
+}
+
+static PyType_Slot launcherSlots[] = {
+    {Py_tp_traverse, reinterpret_cast<void *>(traverseLauncher)},
+    {Py_tp_clear, reinterpret_cast<void *>(clearLauncher)},
+    {0, nullptr},
+};
+
 void bindLauncher(nb::module_ &module) {
   bindKernel(module);
-  nb::class_<Launcher>(module, "Launcher")
+  nb::class_<Launcher>(module, "Launcher", nb::type_slots(launcherSlots))
       .def(nb::init<std::string, nb::object, nb::object>())
       .def(
           "at",
@@ -567,8 +605,8 @@ void bindLauncher(nb::module_ &module) {
       nb::arg("schedule").none(), nb::arg("sink"));
   nb::class_<MockArray>(module, "MockArray", "Stands for an array while a kernel is compiled only.")
       .def(nb::init<std::string>());
-  module.def("configure_device", [](const std::string &cacheDirectory) {
-    if (llvm::Error error = runtime::configureHostDevice(cacheDirectory))
+  module.def("configure_device", [](const std::filesystem::path &cacheDirectory) {
+    if (llvm::Error error = runtime::configureHostDevice(cacheDirectory.string()))
       raiseAs("CacheError", llvm::toString(std::move(error)));
   });
   module.def(

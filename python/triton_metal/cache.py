@@ -54,16 +54,19 @@ def _default_cache_dir() -> Path:
 
 @functools.cache
 def build_id() -> str:
-    """Identifies this build. It changes with the library and with this package's Python files."""
+    """Identifies this build. It changes with the library and with the Python files of this package and of its
+    backend for stock Triton.
+    """
     # A process that stresses the compiler (compiler/transforms/Pipelines.h) has its own entries.
     stress = os.environ.get("TRITON_METAL_STRESS", "")
     hasher = hashlib.sha256(f"{_FORMAT} {sys.version} {platform.machine()} {stress}".encode())
     package = Path(__file__).parent
-    for path in sorted(package.rglob("*")):
-        if path.suffix in (".py", ".so", ".dylib", ".pyd"):
-            stat = path.stat()
-            entry = f"{path.relative_to(package)} {stat.st_size} {stat.st_mtime_ns}\n"
-            hasher.update(entry.encode())
+    for folder in (package, package.with_name("triton_metal_backend")):
+        for path in sorted(folder.rglob("*")):
+            if path.suffix in (".py", ".so", ".dylib", ".pyd"):
+                stat = path.stat()
+                entry = f"{path.relative_to(folder)} {stat.st_size} {stat.st_mtime_ns}\n"
+                hasher.update(os.fsencode(entry))
     return hasher.hexdigest()
 
 

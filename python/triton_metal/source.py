@@ -49,7 +49,7 @@ def read_source(function: FunctionType, lines: list[str] | None = None) -> Sourc
         raw = raw[start:]
         indent = len(raw[0]) - len(raw[0].lstrip())
         text = textwrap.dedent("".join(raw))
-        node = ast.parse(text).body[0]
+        node = parsed(text) if text[:1].strip() else parsed_in_block(raw, indent)
     except SyntaxError as error:
         raise changed_source(function) from error
     if isinstance(node, ast.AsyncFunctionDef):
@@ -58,6 +58,28 @@ def read_source(function: FunctionType, lines: list[str] | None = None) -> Sourc
         raise changed_source(function)
     kept = tuple(line.rstrip("\n") for line in raw)
     return Source(code.co_filename, first + start, indent, text, node, kept)
+
+
+def parsed(text: str) -> ast.stmt:
+    return ast.parse(text).body[0]
+
+
+def parsed_in_block(lines: list[str], indent: int) -> ast.stmt:
+    """A function that is indented, some of whose lines begin further to the left: comments, strings, continued lines.
+
+    Its nodes have the places that they would have without the indent.
+    """
+    block = parsed("if 1:\n" + "".join(lines))
+    assert isinstance(block, ast.If)
+    node = block.body[0]
+    for part in ast.walk(node):
+        if isinstance(part, (ast.stmt, ast.expr, ast.arg, ast.keyword, ast.alias)):
+            part.lineno -= 1
+            part.col_offset = max(0, part.col_offset - indent)
+            if part.end_lineno is not None and part.end_col_offset is not None:
+                part.end_lineno -= 1
+                part.end_col_offset = max(0, part.end_col_offset - indent)
+    return node
 
 
 def text_source(

@@ -7,6 +7,7 @@ import re
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+from triton import knobs
 from triton._C.libtriton import ir, passes
 from triton.backends.compiler import BaseBackend, GPUTarget
 
@@ -66,6 +67,11 @@ class MetalBackend(BaseBackend):
         if language is not None and getattr(language, "name", "TRITON") != "TRITON":
             raise ValueError(
                 "Gluon kernels name layouts and memories of other GPUs; the backend metal compiles Triton kernels"
+            )
+        # Stock Triton then keeps the files of its own backends alone.
+        if getattr(knobs.compilation, "store_binary_only", False):
+            raise ValueError(
+                "TRITON_STORE_BINARY_ONLY leaves nothing of a kernel of the backend metal: unset it, or set it to 0"
             )
         stages["ttir"] = lambda source, metadata: make_ttir(source)
         stages["metal"] = lambda source, metadata: make_metal(
@@ -149,8 +155,13 @@ def make_metal(module: Any, metadata: dict[str, Any], options: MetalOptions, tar
     return made.metal
 
 
-def make_binary(metal: str, metadata: dict[str, Any]) -> bytes:
+def make_binary(metal: str | None, metadata: dict[str, Any]) -> bytes:
     """What a device loads: the Metal text with its launch contract, and what it was made of, from which a launch on
     tensors that share memory makes another text.
     """
+    if metal is None:  # which is what stock Triton reads from a file that it does not know
+        raise ValueError(
+            "TRITON_KERNEL_OVERRIDE takes a kernel's .ttir with the backend metal: remove the .metal of this kernel from "
+            "TRITON_OVERRIDE_DIR"
+        )
     return json.dumps({"metal": metal} | metadata.pop("metal")).encode()

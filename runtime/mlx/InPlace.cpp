@@ -1,5 +1,7 @@
 #include "runtime/mlx/InPlace.h"
 
+#include "runtime/NoMemory.h"
+
 #include "mlx/allocator.h"
 
 #include <algorithm>
@@ -155,11 +157,8 @@ std::vector<mx::array> placeArrays(const Launch &launch, const std::vector<mx::a
 }
 
 BufferBinding bindingOf(const mx::array &array, bool writable) {
-  // An empty array may have no address. The kernel must not access it.
-  alignas(16) static uint64_t nothing[4];
   BufferBinding result;
-  result.data =
-      array.size() > 0 ? const_cast<char *>(array.data<char>()) : reinterpret_cast<char *>(nothing);
+  result.data = array.size() > 0 ? const_cast<char *>(array.data<char>()) : noMemory();
   result.bytes = array.nbytes();
   result.writable = writable;
   return result;

@@ -34,9 +34,12 @@ bool readStrings(PyObject *list, std::vector<std::string> &strings) {
   Py_ssize_t count = PySequence_Size(list);
   for (Py_ssize_t i = 0; i < count; ++i) {
     Ref item(PySequence_GetItem(list, i));
+    // A path may have bytes that are no text. Python keeps them as the file system's encoding
+    // tells.
+    Ref bytes(item ? PyUnicode_EncodeFSDefault(item.get()) : nullptr);
+    char *text = nullptr;
     Py_ssize_t size = 0;
-    const char *text = item ? PyUnicode_AsUTF8AndSize(item.get(), &size) : nullptr;
-    if (!text)
+    if (!bytes || PyBytes_AsStringAndSize(bytes.get(), &text, &size))
       return false;
     strings.emplace_back(text, static_cast<size_t>(size));
   }

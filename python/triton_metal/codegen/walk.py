@@ -80,7 +80,8 @@ class Walk:
         self.unused: ast.AST | None = None
         self._semantic: Any = None
         source = function.source
-        self.file = source.file
+        # A path that is no text, because of its bytes, has question marks in locations.
+        self.file = source.file.encode(errors="replace").decode()
         self.line_offset = source.first_line - 1
         self.column_offset = source.indent + 1
         self.lines = source.lines

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ctypes
 import json
+import math
 import sys
 from collections.abc import Callable, Iterable
 from types import SimpleNamespace
@@ -10,7 +12,7 @@ from typing import Any
 
 from ... import _native, cache, messages, mps, profiling
 from ...array_memory import check_sign
-from ...errors import LaunchTypeError, LaunchValueError, compile_error
+from ...errors import CacheError, LaunchTypeError, LaunchValueError, compile_error
 from ...stages import Stages
 from ...tuples import element_name
 
@@ -51,25 +53,32 @@ class MetalFunction:
     @classmethod
     def load(cls, binary: bytes) -> MetalFunction:
         """The kernel of the stage ``binary``."""
-        loaded = json.loads(binary)
-        return cls(loaded["ttir"], loaded["metal"], loaded["metadata"], tuple(loaded["options"]))
+        try:
+            loaded = json.loads(binary)
+            options = tuple(loaded["options"])
+            texts = [str(loaded[name]) for name in ("ttir", "metal", "metadata")]
+        except (ValueError, KeyError, TypeError):
+            raise CacheError(
+                "the binary of a kernel in Triton's cache is damaged: remove the folder that TRITON_CACHE_DIR names, or "
+                "~/.triton/cache"
+            ) from None
+        return cls(*texts, options)
 
-    def for_memory(self, owners: list[Any]) -> MetalFunction:
-        """The kernel for arguments whose buffers belong to these storages, in the order of ``buffers``.
+    def for_memory(self, regions: list[Region]) -> MetalFunction:
+        """The kernel for arguments whose buffers lie in these regions, in the order of ``buffers``.
 
-        The compiler takes two pointers for pointers to different memory. Where a storage is that of several arguments
-        and the kernel writes one of them, it compiles the kernel again with that knowledge.
+        The compiler takes two pointers for pointers to different memory. Where regions overlap and the kernel writes
+        to one of them, it compiles the kernel again with that knowledge.
         """
-        if len(set(owners)) == len(owners):
+        if len(regions) < 2 or not self.written:
+            return self
+        groups = overlapping(regions)
+        if not groups:
             return self
         numbers = [0] * (len(self.metadata.args) - len(self.hidden))
-        for number, owner in enumerate(dict.fromkeys(owners), start=1):
-            sharing = [
-                index
-                for index, other in zip(self.buffers, owners, strict=True)
-                if other == owner or UNKNOWN in (other, owner)
-            ]
-            if len(sharing) > 1 and not self.written.isdisjoint(sharing):
+        for number, group in enumerate(groups, start=1):
+            sharing = [self.buffers[place] for place in group]
+            if not self.written.isdisjoint(sharing):
                 for index in sharing:
                     numbers[index] = number
         key = tuple(numbers)
@@ -94,12 +103,44 @@ class MetalFunction:
         return MetalFunction(**entry, options=self.options)
 
 
-#: The owner of memory of which only the address is known.
-UNKNOWN = object()
+#: Where memory begins and ends that a kernel may access: in bytes of this process, or of a device.
+Region = tuple[int, int]
+#: An object that does not tell its size may reach anywhere behind its address.
+UNKNOWN_BYTES = 1 << 40
+
+
+def overlapping(regions: list[Region]) -> list[list[int]]:
+    """The places of regions that overlap, directly or through others, group by group.
+
+    >>> overlapping([(0, 4), (16, 20), (2, 8), (7, 9), (5, 5)])
+    [[0, 2, 3]]
+    """
+    groups: list[list[int]] = []
+    end = 0
+    for begin, own_end, place in sorted((*region, i) for i, region in enumerate(regions)):
+        if begin == own_end:
+            continue
+        if groups and begin < end:
+            groups[-1].append(place)
+            end = max(end, own_end)
+        else:
+            groups.append([place])
+            end = own_end
+    return [sorted(group) for group in groups if len(group) > 1]
 
 
 #: Types of one bit: an integer gives its lowest, as on Triton's other backends.
 BITS = ("i1", "u1")
+
+
+#: The least and the greatest number of each type of integers.
+INTEGERS = {
+    f"{sign}{bits}": (-(1 << bits - 1), (1 << bits - 1) - 1)
+    if sign == "i"
+    else (0, (1 << bits) - 1)
+    for sign in "iu"
+    for bits in (8, 16, 32, 64)
+}
 
 
 class MetalLauncher:
@@ -108,6 +149,8 @@ class MetalLauncher:
     def __init__(self, src: Any, metadata: Any) -> None:
         signature = src.signature
         self.signature = tuple(signature.values() if isinstance(signature, dict) else signature)
+        names = signature if isinstance(signature, dict) else range(len(self.signature))
+        self.params = [(str(name), type) for name, type in zip(names, self.signature, strict=True)]
         self.is_flat = all(
             isinstance(type, str)
             and type not in ("constexpr", *BITS)
@@ -140,19 +183,43 @@ class MetalLauncher:
 
     def values_of(self, function: MetalFunction, arguments: tuple[Any, ...]) -> list[Any]:
         """The arguments of the compiled kernel, from those of its Python function."""
-        return list(arguments) if self.is_flat else list(flatten(self.signature, arguments))
+        params = self.params_of(function.name, arguments)
+        if self.is_flat:
+            return list(arguments)
+        return list(flatten([type for _, type in params], arguments))
+
+    def params_of(self, kernel: str, arguments: tuple[Any, ...]) -> list[tuple[str, Any]]:
+        """The names and types of these arguments, whose integers fit. A compiled kernel may be launched without its constants."""
+        params = self.params
+        if len(arguments) != len(params):
+            params = [param for param in params if param[1] != "constexpr"]
+        if len(arguments) != len(params):
+            known = ", ".join(name for name, _ in params)
+            raise LaunchTypeError(
+                f"{kernel} takes {len(params)} arguments without its constants ({known}), but {len(arguments)} were given"
+            )
+        for (name, type), value in zip(params, arguments, strict=True):
+            if isinstance(value, int) and type in INTEGERS:
+                low, high = INTEGERS[type]
+                if not low <= value <= high:
+                    raise LaunchValueError(
+                        f"{kernel}: argument {name} is {value}, which does not fit its type {type}"
+                    )
+        return params
 
     def _launch(
         self, function: MetalFunction, grid: tuple[int, int, int], values: list[Any]
     ) -> None:
         on_mps = False
-        owners = []
+        regions = []
+        given = list(values)  # keeps the memory
         for index in function.buffers:
-            check_sign(function.name, function.metadata.args[index]["name"], values[index])
-            values[index], owner = memory_of(values[index])
-            owners.append(owner)
+            name = function.metadata.args[index]["name"]
+            check_sign(function.name, name, given[index])
+            values[index], region = memory_of(function.name, name, given[index])
+            regions.append(region)
             on_mps = on_mps or getattr(values[index], "is_mps", False)
-        function = function.for_memory(owners)
+        function = function.for_memory(regions)
         grid = function.native.grid(grid)
         words = function.native.pack(values + function.hidden)
         if on_mps or (function.buffers and mps.is_stand_in(values[function.buffers[0]])):
@@ -176,10 +243,6 @@ def run_on_host(
 
 def flatten(signature: Iterable[Any], arguments: Iterable[Any]) -> Iterable[Any]:
     """The arguments that the compiled kernel has: no constants, the parts of tuples and of tensor descriptors."""
-    signature, arguments = tuple(signature), tuple(arguments)
-    if len(arguments) < len(signature):
-        # A compiled kernel may be launched without its constants.
-        signature = tuple(type for type in signature if type != "constexpr")
     for type, value in zip(signature, arguments, strict=True):
         if isinstance(type, tuple):
             yield from flatten(type, value)
@@ -214,48 +277,75 @@ def check_alignment(descriptor: Any) -> None:
         raise LaunchValueError(f"the last stride of a tensor descriptor is {strides[-1]}, not 1")
 
 
-def memory_of(value: Any) -> tuple[Any, Any]:
-    """The memory behind a pointer argument, as a tensor of bytes from its first element to the end of its storage, and
-    what stands for the storage.
+def memory_of(kernel: str, name: str, value: Any) -> tuple[Any, Region]:
+    """What a launch is given for a pointer argument, and where the memory lies that the kernel may access.
 
-    A kernel may go beyond a view, as its pointer is an address in the whole storage.
+    Of a tensor, that is its storage: a kernel may go beyond a view, as its pointer is an address in the whole storage.
     """
     torch = sys.modules.get("torch")  # without torch there are no tensors, only addresses
     tensor = value
     if torch is not None and not isinstance(value, torch.Tensor):
         tensor = getattr(value, "base", value)  # triton.reinterpret's result
     if torch is not None and isinstance(tensor, torch.Tensor):
-        if tensor.device.type not in ("cpu", "mps"):
-            raise LaunchValueError(
-                f"a tensor on {tensor.device} is not one that the backend metal can read: it takes tensors on the CPU "
-                "and on mps"
-            )
-        storage = tensor.untyped_storage()
-        offset = tensor.storage_offset() * tensor.element_size()
-        size = max(storage.nbytes() - offset, 0)
-        memory = torch.empty(0, dtype=torch.uint8, device=tensor.device)
-        return memory.set_(storage, offset, (size,), (1,)), storage._cdata
+        return memory_of_tensor(kernel, name, tensor)
     if isinstance(value, int):
-        return memory_at(value), UNKNOWN
+        return memory_at(value, UNKNOWN_BYTES)
     if hasattr(value, "__array_interface__"):
-        owner = value
-        while hasattr(getattr(owner, "base", None), "__array_interface__"):
-            owner = owner.base
-        return value, id(owner)
+        return value, region_of(value.__array_interface__)
     if not hasattr(value, "data_ptr"):
         raise LaunchTypeError(
             f"a pointer argument is {value!r} ({type(value).__name__}); it takes a tensor, a NumPy array, or an object with data_ptr()"
         )
-    return memory_at(value.data_ptr()), UNKNOWN
+    size = getattr(value, "nbytes", None)
+    return memory_at(value.data_ptr(), size if isinstance(size, int) else UNKNOWN_BYTES)
 
 
-def memory_at(address: int) -> Any:
-    """Memory of unknown size at an address of this process."""
-    import ctypes
+def memory_of_tensor(kernel: str, name: str, tensor: Any) -> tuple[Any, Region]:
+    """The bytes of a tensor from its first element to the end of its storage, and the storage's region."""
+    device = tensor.device.type
+    if device not in ("cpu", "mps"):
+        raise LaunchValueError(
+            f"a tensor on {tensor.device} is not one that the backend metal can read: it takes tensors on the CPU "
+            "and on mps"
+        )
+    storage = tensor.untyped_storage()
+    begin, size = storage.data_ptr(), storage.nbytes()
+    if tensor.numel() and not size:
+        raise LaunchValueError(f"{kernel}: argument {name} is a tensor without storage")
+    offset = tensor.storage_offset() * tensor.element_size()
+    rest = max(size - offset, 0)
+    if device == "cpu" and not mps.is_stand_in(tensor):
+        # Not by PyTorch's operations: modes of PyTorch see these.
+        return memory_at(begin + offset, rest)[0], (begin, begin + size)
+    import torch
 
-    if address == 0:
-        return bytearray()
-    return (ctypes.c_uint8 * (1 << 40)).from_address(address)
+    memory = torch.empty(0, dtype=torch.uint8, device=tensor.device)
+    # The number stands for a buffer of the GPU, and is no address of bytes.
+    region = (begin, begin + 1) if device == "mps" else (begin, begin + size)
+    return memory.set_(storage, offset, (rest,), (1,)), region
+
+
+def region_of(interface: dict[str, Any]) -> Region:
+    """From the lowest element of an array to its highest, by its ``__array_interface__``."""
+    begin = interface["data"][0]
+    size = int(interface["typestr"][2:])
+    shape = interface["shape"]
+    if 0 in shape:
+        return begin, begin
+    strides = interface.get("strides")
+    if strides is None:
+        return begin, begin + size * math.prod(shape)
+    moves = [stride * (extent - 1) for stride, extent in zip(strides, shape, strict=True)]
+    return begin + sum(min(move, 0) for move in moves), begin + size + sum(
+        max(move, 0) for move in moves
+    )
+
+
+def memory_at(address: int, size: int) -> tuple[Any, Region]:
+    """Memory at an address of this process."""
+    if address == 0 or size == 0:
+        return bytearray(), (address, address)
+    return (ctypes.c_uint8 * size).from_address(address), (address, address + size)
 
 
 class OwnLauncher(MetalLauncher):
@@ -266,10 +356,10 @@ class OwnLauncher(MetalLauncher):
         arguments = [entry["name"] for entry in metadata.args if "messages" not in entry]
         # A text of Triton IR has no other names than the kernel's own.
         names = list(getattr(src, "arg_names", arguments))
-        self.names = names
+        self.params = list(zip(names, self.signature, strict=False))
         plain = {
             name: index
-            for index, (name, type) in enumerate(zip(names, self.signature, strict=False))
+            for index, (name, type) in enumerate(self.params)
             if isinstance(type, str) and not type.startswith("tensordesc")
         }
         self.places = (
@@ -287,7 +377,7 @@ class OwnLauncher(MetalLauncher):
         self.bits = any(type in BITS for type in self.signature if isinstance(type, str))
 
     def values_of(self, function: MetalFunction, arguments: tuple[Any, ...]) -> list[Any]:
-        values = self._values_of(arguments)
+        values = self._values_of(function.name, arguments)
         # Programs may read numbers as others of the same width, but not as wider or narrower ones.
         for place, width, type in self.widths:
             dtype = getattr(values[place], "dtype", None)
@@ -298,18 +388,12 @@ class OwnLauncher(MetalLauncher):
                 )
         return values
 
-    def _values_of(self, arguments: tuple[Any, ...]) -> list[Any]:
-        if self.places is not None and not self.bits and len(arguments) == len(self.names):
+    def _values_of(self, kernel: str, arguments: tuple[Any, ...]) -> list[Any]:
+        params = self.params_of(kernel, arguments)
+        if self.places is not None and not self.bits and params is self.params:
             return [arguments[place] for place in self.places]
-        signature, names = self.signature, self.names
-        if len(arguments) < len(signature):  # without the constants
-            kept = [i for i, type in enumerate(signature) if type != "constexpr"]
-            signature, names = (
-                tuple(signature[i] for i in kept if i < len(names)),
-                [names[i] for i in kept],
-            )
         found: dict[str, Any] = {}
-        for name, type, value in zip(names, signature, arguments, strict=True):
+        for (name, type), value in zip(params, arguments, strict=True):
             found.update(_named_parts(name, type, value))
         return [found[name] for name in self.arguments]
 
