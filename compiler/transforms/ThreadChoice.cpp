@@ -51,6 +51,11 @@ static constexpr double kChainedDotRegisters = 4;
 static constexpr double kChainedShare = 1.25;
 /// The registers that a thread may have, over those that are estimated.
 static constexpr double kRegisterRange[] = {0.9, 1.0, 1.0, 1.1};
+/// Registers of each dot beyond the second, in kernels with more than a few that do not take each
+/// other's results: where operands lie, which compilers keep from one dot to the next.
+static constexpr int64_t kFurtherDotRegisters = 4, kFewDots = 3;
+/// Instructions for each register that is spilled.
+static constexpr double kSpill = 50;
 /// Instructions for each number of a tile that changes threads, at once and in rounds.
 static constexpr double kExchange = 6, kExchangeInRounds = 36;
 /// Larger tiles change threads in rounds, with a place for each number.
@@ -346,7 +351,9 @@ ThreadChoice evaluate(const KernelWork &kernel, const Budget &budget, int warps,
   double waiting = 0;
   for (auto [loop, registers] : waitingOf)
     waiting = std::max(waiting, registers);
-  choice.registers = kBaseRegisters + int64_t(std::ceil(most + waiting));
+  int64_t dots = llvm::count_if(works, [](const Work &work) { return work.kind == WorkKind::Dot; });
+  choice.registers = kBaseRegisters + int64_t(std::ceil(most + waiting)) +
+                     (isChained ? 0 : kFurtherDotRegisters * (dots > kFewDots ? dots - 2 : 0));
   choice.threadgroupBytes = invariantBytes + std::max(dotBytes + stagedBytes, partialBytes);
   choice.operandBytes += std::min(invariantBytes, budget.getInvariantBytes());
   // What does not fit is split by later passes.
@@ -358,7 +365,7 @@ ThreadChoice evaluate(const KernelWork &kernel, const Budget &budget, int warps,
   auto price = [&](int64_t registers) {
     double spilled = std::max<double>(0, double(registers - limit));
     choice.registers = std::min(registers, limit);
-    choice.instructions = issue + 50 * spilled * warps;
+    choice.instructions = issue + kSpill * spilled * warps;
     int64_t groups = getThreadsInFlight(choice.registers) / (32 * warps);
     if (choice.threadgroupBytes)
       groups = std::min(groups, Budget::kCoreThreadgroupBytes / choice.threadgroupBytes);
