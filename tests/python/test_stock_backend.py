@@ -197,8 +197,9 @@ def test_options_of_other_gpus_are_accepted_and_named_once() -> None:
     out = torch.zeros(64)
     ones = torch.ones(64)
     for name, value in OTHERS.items():
-        with pytest.warns(UserWarning, match=f"{name}={value} changes nothing on Metal"):
+        with pytest.warns(UserWarning, match=f"{name}={value} changes nothing on Metal") as said:
             add[(1,)](out, ones, out, 64, BLOCK=64, **{name: value})
+        assert said[0].filename == __file__
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             add[(1,)](out, ones, out, 32, BLOCK=64, **{name: value})
