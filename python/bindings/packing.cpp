@@ -155,7 +155,8 @@ BoundArrays::BoundArrays(const runtime::Metadata &metadata, nb::list arguments)
     nb::object object = arguments[i];
     std::string place = metadata.name + ": argument " + argument.name + " ";
     ArgumentKind kind = classify(object.ptr());
-    if (kind != ArgumentKind::Array && kind != ArgumentKind::Tensor)
+    if (kind != ArgumentKind::Array && kind != ArgumentKind::Tensor &&
+        kind != ArgumentKind::Pointer)
       raiseAs("LaunchTypeError",
               place + "must be an array that the host device can read, not " + shown(object.ptr()));
     auto array = std::make_unique<ArrayInfo>();

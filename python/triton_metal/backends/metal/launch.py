@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import json
 import math
 import sys
@@ -316,7 +315,7 @@ def memory_of_tensor(kernel: str, name: str, tensor: Any) -> tuple[Any, Region]:
     rest = max(size - offset, 0)
     if device == "cpu" and not mps.is_stand_in(tensor):
         # Not by PyTorch's operations: modes of PyTorch see these.
-        return memory_at(begin + offset, rest)[0], (begin, begin + size)
+        return Memory(begin + offset, rest), (begin, begin + size)
     import torch
 
     memory = torch.empty(0, dtype=torch.uint8, device=tensor.device)
@@ -341,11 +340,23 @@ def region_of(interface: dict[str, Any]) -> Region:
     )
 
 
-def memory_at(address: int, size: int) -> tuple[Any, Region]:
-    """Memory at an address of this process."""
-    if address == 0 or size == 0:
-        return bytearray(), (address, address)
-    return (ctypes.c_uint8 * size).from_address(address), (address, address + size)
+class Memory:
+    """Bytes at an address of this process, as the native launcher reads them."""
+
+    __slots__ = ("address", "nbytes")
+    dtype = "uint8"
+
+    def __init__(self, address: int, nbytes: int) -> None:
+        self.address, self.nbytes = address, nbytes
+
+    def data_ptr(self) -> int:
+        return self.address
+
+
+def memory_at(address: int, size: int) -> tuple[Memory, Region]:
+    """Memory at an address. Nothing may access what lies at the address 0."""
+    size = size if address else 0
+    return Memory(address, size), (address, address + size)
 
 
 class OwnLauncher(MetalLauncher):
