@@ -5,6 +5,8 @@
 #include "llvm/Support/Format.h"
 #include "llvm/Support/raw_ostream.h"
 
+#include <csignal>
+
 using namespace llvm;
 
 namespace triton_metal::engine {
@@ -70,8 +72,13 @@ public:
       stream << "the kernel faulted (" << signalName(failure.signal);
       if (failure.address)
         stream << " at address " << format_hex(failure.address, 18);
+      stream << ")" << failure.note << " in threadgroup " << numbers(failure.threadgroup);
+      if (failure.signal == SIGFPE) {
+        stream << ": an operation on integers stopped the processor. That is a defect of the host "
+                  "device; please report it";
+        return text;
+      }
       stream
-          << ")" << failure.note << " in threadgroup " << numbers(failure.threadgroup)
           << ": it accesses memory that it was not given, or is not aligned for its type. Run it "
              "with check=\"bounds\" (metal-run: --check) to find the line";
       return text;

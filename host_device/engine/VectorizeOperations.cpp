@@ -45,6 +45,11 @@ llvm::Value *SimdEmitter::buildDivision(unsigned opcode, Value *left, Value *rig
   }
   if (safe)
     return b.CreateBinOp(Instruction::BinaryOps(opcode), left, right);
+  // Lanes that take no part may have undefined numbers, of which LLVM could assume that they are
+  // none of these. Frozen, they are some number, which is tested.
+  right = b.CreateFreeze(right);
+  if (isSigned)
+    left = b.CreateFreeze(left);
   Value *bad = b.CreateICmpEQ(right, Constant::getNullValue(type));
   if (isSigned) {
     Value *overflow = b.CreateAnd(

@@ -17,9 +17,16 @@ static constexpr unsigned maxErrors = 8;
 
 std::string inMetal(StringRef message) {
   static const std::pair<StringRef, StringRef> words[] = {
-      {"__restrict ", ""},        {"__global", "device"},    {"__constant", "constant"},
-      {"__local", "threadgroup"}, {"__tm_kernel", "kernel"}, {"__tm_threadgroup", "threadgroup"},
+      {"__restrict ", ""},
+      {"__global", "device"},
+      {"__constant", "constant"},
+      {"__local", "threadgroup"},
+      {"__tm_kernel", "kernel"},
+      {"__tm_threadgroup", "threadgroup"},
       {"_Float16", "half"},
+      {"__private", "thread"},
+      {"C++ for OpenCL version 2021", "Metal"},
+      {"C++ for OpenCL", "Metal"},
   };
   std::string text = message.str();
   for (auto [from, to] : words)

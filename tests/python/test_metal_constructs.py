@@ -289,3 +289,19 @@ def test_the_version_of_the_language(device: metal.Device) -> None:
     with pytest.raises(ValueError, match=r"one of 2\.4, 3\.0, 3\.1, 3\.2, 4\.0, not '5'"):
         device.library(text, language_version="5")
     assert "--std takes metal2.4" in invoke(["--std=c++17", "--list", "-"], text).stderr
+
+
+def test_factors_of_tessellated_patches(device: metal.Device) -> None:
+    """A patch has as many halves as Metal's documentation lists."""
+    text = """
+        kernel void k(device uint *out, uint i [[thread_position_in_grid]]) {
+          MTLQuadTessellationFactorsHalf quad;
+          quad.edgeTessellationFactor[3] = half(i);
+          quad.insideTessellationFactor[1] = 1.0h;
+          MTLTriangleTessellationFactorsHalf triangle;
+          triangle.edgeTessellationFactor[2] = half(2 * i);
+          triangle.insideTessellationFactor = 1.0h;
+          out[i] = sizeof(quad) * 100 + sizeof(triangle) * 10 +
+                   uint(quad.edgeTessellationFactor[3] + triangle.edgeTessellationFactor[2]);
+        }"""
+    assert run(device, text, 3, np.uint32).tolist() == [1280, 1283, 1286]

@@ -231,3 +231,40 @@ def test_simdgroups_without_an_active_lane_read_no_lane(dtype: str) -> None:
     expected[0] = x.sum()
     store_by_first_lane_kernel[(1,)](x, 1, -2, num_warps=2)
     assert_same(x, expected)
+
+
+@pytest.mark.parametrize("effort", ["quick", "full"])
+@pytest.mark.parametrize("kind", ["ulong", "long"])
+@pytest.mark.parametrize("operation", ["/", "%"])
+def test_lanes_that_take_no_part_do_not_divide(
+    effort: str, kind: str, operation: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They have no divisor, of which LLVM assumed that it is not 0, as it is that of the other lanes."""
+    metal = pytest.importorskip("triton_metal_host")
+    monkeypatch.setenv("TRITON_METAL_HOST_EFFORT", effort)
+    text = f"""#include <metal_stdlib>
+        using namespace metal;
+        kernel void k(device const {kind} *a, device const {kind} *b, device {kind} *o,
+                      uint i [[thread_position_in_grid]]) {{
+          if (i % 3 == 0) return;
+          {kind} y;
+          if (a[i] > 1000) {{
+            y = max(b[i], {kind}(1));
+            o[i + 64] = y;
+          }} else {{
+            y = max(a[i], {kind}(1));
+            o[i + 128] = y;
+          }}
+          o[i] = b[i] {operation} y;
+        }} // {effort}"""
+    dtype = np.uint64 if kind == "ulong" else np.int64
+    device = metal.Device()
+    function = device.library(text).function("k")
+    i = np.arange(64, dtype=dtype)
+    y = np.maximum(i, 1).astype(dtype)
+    expected = np.where(i % 3 == 0, 0, i // y if operation == "/" else i % y)
+    for checks in ((), "bounds", True):
+        out = np.zeros(192, dtype)
+        arguments = [metal.Buffer(array) for array in (np.full(64, 5000, dtype), i, out)]
+        device.pipeline(function, checks=checks)(*arguments, threads=64)
+        assert out[:64].tolist() == expected.tolist()
