@@ -10,11 +10,13 @@ import inspect
 from typing import Any
 
 import torch
-from torch._inductor import config, decomposition, ir, lowering, utils
+from torch._inductor import config, decomposition, ir, lowering, select_algorithm, utils
 from torch._inductor.codegen import common
 from torch._inductor.codegen.mps_device_op_overrides import MPSDeviceOpOverrides
 from torch._inductor.codegen.triton import TritonScheduling
 from torch._inductor.scheduler import ForeachKernelSchedulerNode
+
+aten = torch.ops.aten
 
 #: The arrays of a kernel. Metal binds 31 buffers; one holds the numbers, and a kernel with assertions has four more.
 MAX_ARRAYS = 26
@@ -85,6 +87,32 @@ def _splits_of_scan(device: Any, **kwargs: Any) -> Any:
     return hint, 1 if _generates(device.type) else splits
 
 
+_select_algorithm = select_algorithm.AlgorithmSelectorCache.__call__
+
+
+def _select_alone(
+    self: Any, name: str, choices: Any, input_nodes: Any, layout: Any, *args: Any, **kwargs: Any
+) -> Any:
+    """Chooses an algorithm without what follows it: Inductor times that with programs that need a stream of CUDA."""
+    if _generates(layout.device.type):
+        kwargs["return_multi_template"] = False
+    return _select_algorithm(self, name, choices, input_nodes, layout, *args, **kwargs)
+
+
+def _convolve(x: Any, weight: Any, bias: Any, *args: Any, **kwargs: Any) -> Any:
+    """A convolution whose bias is added behind it where Triton's templates, which take none, are tried. Inductor does so itself
+    for all devices but the CPU.
+    """
+    convolution = _before_lowering[aten.convolution]
+    on_cpu = x.get_device().type == "cpu" and _generates("cpu")
+    if bias is None or not on_cpu or not (config.max_autotune or config.max_autotune_gemm):
+        return convolution(x, weight, bias, *args, **kwargs)
+    result = convolution(x, weight, None, *args, **kwargs)
+    shape = [result.get_size()[1], *[1] * (len(result.get_size()) - 2)]
+    lowered = lowering.lowerings
+    return lowered[aten.add](result, lowered[aten.view](bias, shape))
+
+
 class _MPSOverrides(MPSDeviceOpOverrides):
     """What Inductor writes into a program for the device "mps", which has one stream."""
 
@@ -108,6 +136,10 @@ def register(device: str) -> None:
     for module in (decomposition, lowering, utils):
         module.needs_fallback_due_to_atomic_add_limitations = _lacks_addition
     lowering.use_scatter_fallback = _falls_back
+    select_algorithm.AlgorithmSelectorCache.__call__ = _select_alone  # type: ignore[method-assign]
+    for name in (aten.convolution, aten.convolution.default):
+        _before_lowering.setdefault(name, lowering.lowerings[name])
+        lowering.lowerings[name] = _convolve
     ir.Scan.num_splits = staticmethod(_splits_of_scan)  # type: ignore[method-assign,assignment]
 
     def scheduling(scheduler: Any) -> Any:
@@ -144,3 +176,5 @@ def unregister(device: str) -> None:
 
 #: What Inductor had for a device before.
 _before: dict[str, Any] = {}
+#: How Inductor lowered an operator before.
+_before_lowering: dict[Any, Any] = {}

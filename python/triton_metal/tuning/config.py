@@ -21,6 +21,10 @@ class Config:
     BLOCK: 128, num_warps: 8, num_ctas: 1, num_stages: None, maxnreg: None
     """
 
+    #: What a configuration has that names none: SIMD-groups of a threadgroup, and stages of loops.
+    num_warps: int = 4
+    num_stages: int = 3
+
     def __init__(
         self,
         kwargs: dict[str, Any],
@@ -36,34 +40,19 @@ class Config:
                 f"Config takes a dictionary of the kernel's parameters and their values, not {kwargs!r}"
             )
         self.kwargs = kwargs
-        self._num_warps = num_warps
+        if num_warps is not None:
+            self.num_warps = num_warps
         self.num_ctas = num_ctas
-        self._num_stages = num_stages
+        if num_stages is not None:
+            self.num_stages = num_stages
         self.maxnreg = maxnreg
         self.pre_hook = pre_hook
         self.ir_override = ir_override
 
-    @property
-    def num_warps(self) -> int:
-        """SIMD-groups of a threadgroup; Triton's default, 4, if the configuration names none."""
-        return 4 if self._num_warps is None else self._num_warps
-
-    @num_warps.setter
-    def num_warps(self, value: int | None) -> None:
-        self._num_warps = value
-
-    @property
-    def num_stages(self) -> int:
-        """Stages of loops; Triton's default, 3, if the configuration names none."""
-        return 3 if self._num_stages is None else self._num_stages
-
-    @num_stages.setter
-    def num_stages(self, value: int | None) -> None:
-        self._num_stages = value
-
     def option(self, name: str) -> Any:
         """An option's value; None if the configuration does not name it."""
-        return getattr(self, f"_{name}" if name in ("num_warps", "num_stages") else name)
+        # PyTorch also writes options into the dictionary.
+        return vars(self).get(name)
 
     def __getstate__(self) -> dict[str, Any]:
         state = {name: self.option(name) for name in _OPTIONS}

@@ -64,6 +64,8 @@ def read_prune(
     where = f"autotune of {kernel}: prune_configs_by"
     if not isinstance(prune, Mapping):
         raise LaunchTypeError(f"{where} must be a dictionary, not {prune!r}")
+    # PyTorch makes a tuner of a tuner's own attributes.
+    prune = {"top_k" if name == "configs_top_k" else name: prune[name] for name in prune}
     if unknown := [name for name in prune if name not in _PRUNE]:
         raise LaunchValueError(
             f"{where} has {', '.join(map(repr, unknown))}; it takes {', '.join(_PRUNE)}"
