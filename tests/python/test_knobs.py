@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from pathlib import Path
 from typing import Any
@@ -169,6 +170,7 @@ def test_the_hooks_of_compilation_are_told_and_may_decline() -> None:
 
 
 def test_loading_and_unloading_are_told() -> None:
+    gc.collect()  # kernels of other tests are unloaded now
     kernel, said = fresh_kernel(), []
 
     def note(what: str) -> Any:
