@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -10,12 +9,13 @@ import pytest
 import triton_metal
 import triton_metal.language as tl
 from triton_metal import LaunchTypeError, LaunchValueError
-from triton_metal.testing import contract_device
 from triton_metal.tools.tensor_descriptor import TensorDescriptor
 
 mx = pytest.importorskip("mlx.core")
 from triton_metal.mlx import graph  # noqa: E402
 from triton_metal.mlx.functional import call  # noqa: E402
+
+from test_mlx_call import where  # noqa: E402, F401 - a fixture: both ways of `call`
 
 pytestmark = [
     pytest.mark.own_route,
@@ -23,18 +23,8 @@ pytestmark = [
 ]
 
 
-@pytest.fixture(params=["contract", "host"], autouse=True)
-def where(request: pytest.FixtureRequest) -> Iterator[str]:
-    """Both ways of `call`: mx.fast.metal_kernel's stand-in, and MLX without a GPU."""
-    if request.param == "host":
-        yield "host"
-        return
-    with contract_device("mlx"):
-        yield "contract"
-
-
 @pytest.fixture(params=[True, False], ids=["host device", "mlx alone"])
-def asked(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, where: str) -> None:
+def asked(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, where: str) -> None:  # noqa: F811
     """Who runs the kernel that tells what is written."""
     if request.param:
         return
