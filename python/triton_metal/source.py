@@ -9,8 +9,10 @@ import functools
 import inspect
 import linecache
 import operator
+import os
 import re
 import textwrap
+import threading
 from dataclasses import dataclass
 from types import CodeType, FunctionType
 from typing import Any
@@ -60,8 +62,23 @@ def read_source(function: FunctionType, lines: list[str] | None = None) -> Sourc
     return Source(code.co_filename, first + start, indent, text, node, kept)
 
 
+#: CPython 3.11 and 3.12 count the depth of nodes for all threads together, and give up where a thread parses while another
+#: one does, as they may take turns when the garbage collector runs.
+_parser = threading.RLock()
+
+
+def _renew_parser() -> None:
+    """A thread that held the lock is not in a forked child."""
+    global _parser
+    _parser = threading.RLock()
+
+
+os.register_at_fork(after_in_child=_renew_parser)
+
+
 def parsed(text: str) -> ast.stmt:
-    return ast.parse(text).body[0]
+    with _parser:
+        return ast.parse(text).body[0]
 
 
 def parsed_in_block(lines: list[str], indent: int) -> ast.stmt:
@@ -86,7 +103,7 @@ def text_source(
     function: FunctionType, text: str, file: str, first_line: int, indent: int
 ) -> Source:
     """A text that takes the place of a function's source, and where errors place its ``def``."""
-    node = ast.parse(text).body[0]
+    node = parsed(text)
     if not isinstance(node, ast.FunctionDef):
         raise ValueError(f"the new source of {function.__qualname__} is not a function")
     return Source(file, first_line, indent, text, node, tuple(text.splitlines()))
@@ -117,7 +134,8 @@ def is_text_of(node: ast.FunctionDef, text: str, code: CodeType) -> bool:
     plain.decorator_list = []
     ast.copy_location(plain, node)
     module = ast.Module([plain], [])
-    compiled = compile(module, "<source>", "exec", code.co_flags & _FUTURES, dont_inherit=True)
+    with _parser:
+        compiled = compile(module, "<source>", "exec", code.co_flags & _FUTURES, dont_inherit=True)
     found = next((c for c in compiled.co_consts if isinstance(c, CodeType)), None)
     return found is not None and is_same_code(found, code)
 

@@ -6,6 +6,7 @@ import gc
 import os
 import subprocess
 import sys
+import threading
 import weakref
 from pathlib import Path
 from typing import Any
@@ -51,6 +52,32 @@ def test_kernels_that_nobody_holds_are_freed() -> None:
     assert (out == 5).all()
     gc.collect()
     assert [reference() for reference in freed] == [None] * 4
+
+
+def test_threads_compile_while_kernels_are_freed() -> None:
+    """The garbage collector runs in the middle of everything, and lets other threads on."""
+    failures: list[BaseException] = []
+
+    def work(first: int) -> None:
+        try:
+            for number in range(first, first + 25):
+                x, out = np.full(64, number, np.float32), np.zeros(64, np.float32)
+                made()[(1,)]((x, 3.0), out, 64, BLOCK=64, num_warps=1)
+                assert (out == 2 * number + 3).all()
+        except BaseException as error:
+            failures.append(error)
+
+    before = gc.get_threshold()
+    gc.set_threshold(50, 2, 2)
+    try:
+        threads = [threading.Thread(target=work, args=(first,)) for first in (0, 100, 200, 300)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        gc.set_threshold(*before)
+    assert failures == []
 
 
 # fmt: off
