@@ -60,9 +60,11 @@ def test_threads_compile_while_kernels_are_freed() -> None:
 
     def work(first: int) -> None:
         try:
-            for number in range(first, first + 25):
+            for number in range(first, first + 50):
                 x, out = np.full(64, number, np.float32), np.zeros(64, np.float32)
-                made()[(1,)]((x, 3.0), out, 64, BLOCK=64, num_warps=1)
+                kernel = made()
+                for num_warps in (1, 2):
+                    kernel[(1,)]((x, 3.0), out, 64, BLOCK=64, num_warps=num_warps)
                 assert (out == 2 * number + 3).all()
         except BaseException as error:
             failures.append(error)
