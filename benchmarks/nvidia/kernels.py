@@ -177,11 +177,6 @@ def _warps(elements: int) -> list[int]:
     return [n for n in (1, 2, 4, 8, 16, 32) if 4 <= elements // (32 * n) <= 64]
 
 
-def _power_of_two(n: int) -> int:
-    """The least power of two that is not below n."""
-    return 1 << (n - 1).bit_length()
-
-
 def cases(
     matrix_bytes: int = 2**29, only: str = "", columns: tuple[int, ...] = COLUMNS
 ) -> Iterator[Case]:
@@ -196,11 +191,11 @@ def cases(
                 rows = matrix_bytes // size // cols // PERIOD * PERIOD
                 elements = rows * cols
                 matrix, row = (rows, cols), (cols,)
-                block = _power_of_two(cols)
+                block = triton.next_power_of_2(cols)
                 if name in ("add", "dropout"):
                     block = min(block, 4096)
                 elif name == "rope":
-                    block = min(_power_of_two(cols // 2), 1024)
+                    block = min(triton.next_power_of_2(cols // 2), 1024)
                 constants = {"BLOCK": block}
                 if name == "rope":
                     constants["HALF"] = cols // 2
@@ -216,10 +211,10 @@ def cases(
                     out, x = ("out", dtype, matrix), ("x", dtype, matrix)
                     if name == "add":
                         arrays, scalars = [out, x, ("y", dtype, matrix)], [elements]
-                        grid = -(-elements // block)
+                        grid = triton.cdiv(elements, block)
                     elif name == "dropout":
                         arrays, scalars = [out, x], [elements, 0.5, 7]
-                        grid = -(-elements // block)
+                        grid = triton.cdiv(elements, block)
                     elif name == "softmax":
                         arrays, scalars = [out, x], [cols, cols]
                     elif name == "layer_norm":
@@ -231,7 +226,7 @@ def cases(
                         table = (PERIOD, cols // 2)
                         arrays = [out, x, ("cos", "float32", table), ("sin", "float32", table)]
                         scalars = [cols, PERIOD]
-                        grid = rows * -(-cols // 2 // block)
+                        grid = rows * triton.cdiv(cols // 2, block)
                     else:
                         arrays = [("loss", "float32", (rows,)), x, ("label", "int32", (rows,))]
                         scalars = [cols, cols]

@@ -19,7 +19,7 @@ from .constants import is_own
 from .constexpr import const, constexpr, unwrap
 from .dependencies import key_of
 from .errors import CompilationError, SourceLocation
-from .source import Source, lines_of, read_source, text_source
+from .source import Source, lines_of, parse, read_source, text_source
 
 
 class JITCallable:
@@ -79,7 +79,7 @@ class JITCallable:
 
     def parse(self) -> ast.Module:
         """The source as a syntax tree."""
-        return ast.parse(self.src)
+        return parse(self.src)
 
     def _give(self, name: str, value: Any) -> None:
         """Notes what a program says of the source: one that makes functions from a template names the template's lines."""

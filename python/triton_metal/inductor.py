@@ -99,15 +99,17 @@ def _select_alone(
     return _select_algorithm(self, name, choices, input_nodes, layout, *args, **kwargs)
 
 
+_convolution = lowering.lowerings[aten.convolution]
+
+
 def _convolve(x: Any, weight: Any, bias: Any, *args: Any, **kwargs: Any) -> Any:
     """A convolution whose bias is added behind it where Triton's templates, which take none, are tried. Inductor does so itself
     for all devices but the CPU.
     """
-    convolution = _before_lowering[aten.convolution]
     on_cpu = x.get_device().type == "cpu" and _generates("cpu")
     if bias is None or not on_cpu or not (config.max_autotune or config.max_autotune_gemm):
-        return convolution(x, weight, bias, *args, **kwargs)
-    result = convolution(x, weight, None, *args, **kwargs)
+        return _convolution(x, weight, bias, *args, **kwargs)
+    result = _convolution(x, weight, None, *args, **kwargs)
     shape = [result.get_size()[1], *[1] * (len(result.get_size()) - 2)]
     lowered = lowering.lowerings
     return lowered[aten.add](result, lowered[aten.view](bias, shape))
@@ -138,7 +140,6 @@ def register(device: str) -> None:
     lowering.use_scatter_fallback = _falls_back
     select_algorithm.AlgorithmSelectorCache.__call__ = _select_alone  # type: ignore[method-assign]
     for name in (aten.convolution, aten.convolution.default):
-        _before_lowering.setdefault(name, lowering.lowerings[name])
         lowering.lowerings[name] = _convolve
     ir.Scan.num_splits = staticmethod(_splits_of_scan)  # type: ignore[method-assign,assignment]
 
@@ -176,5 +177,3 @@ def unregister(device: str) -> None:
 
 #: What Inductor had for a device before.
 _before: dict[str, Any] = {}
-#: How Inductor lowered an operator before.
-_before_lowering: dict[Any, Any] = {}

@@ -76,9 +76,15 @@ def _renew_parser() -> None:
 os.register_at_fork(after_in_child=_renew_parser)
 
 
-def parsed(text: str) -> ast.stmt:
+def parse(text: str) -> ast.Module:
+    """The syntax tree of a text."""
     with _parser:
-        return ast.parse(text).body[0]
+        return ast.parse(text)
+
+
+def parsed(text: str) -> ast.stmt:
+    """The first statement of a text."""
+    return parse(text).body[0]
 
 
 def parsed_in_block(lines: list[str], indent: int) -> ast.stmt:

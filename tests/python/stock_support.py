@@ -6,6 +6,13 @@ from pathlib import Path
 
 import pytest
 
+#: Marks of its tests: stock Triton launches in its own way, so the suite's routes and targets do not concern it.
+MARKS = [
+    pytest.mark.own_route,
+    pytest.mark.own_target,
+    pytest.mark.usefixtures("metal_backend"),
+]
+
 
 @pytest.fixture
 def metal_backend(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import pytest
 import triton_metal
 import triton_metal.language as tl
-from triton_metal import LaunchTypeError, LaunchValueError
+from triton_metal import LaunchTypeError, LaunchValueError, coverage
+from triton_metal.testing import contract_device
 from triton_metal.tools.tensor_descriptor import TensorDescriptor
 
 mx = pytest.importorskip("mlx.core")
 from triton_metal.mlx import graph  # noqa: E402
 from triton_metal.mlx.functional import call  # noqa: E402
-
-from test_mlx_call import where  # noqa: E402, F401 - a fixture: both ways of `call`
 
 pytestmark = [
     pytest.mark.own_route,
@@ -23,16 +23,16 @@ pytestmark = [
 ]
 
 
-@pytest.fixture(params=[True, False], ids=["host device", "mlx alone"])
-def asked(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, where: str) -> None:  # noqa: F811
-    """Who runs the kernel that tells what is written."""
-    if request.param:
+@pytest.fixture(params=["contract", "contract without host", "host"], autouse=True)
+def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Both ways of `call`, and who runs the kernel that tells what is written: the host device, or MLX alone."""
+    if request.param == "host":
+        yield
         return
-    if where == "host":
-        pytest.skip("the host device runs the kernel there")
-    from triton_metal import coverage
-
-    monkeypatch.setattr(coverage._native, "host_device_problem", lambda: "not installed")
+    if request.param == "contract without host":
+        monkeypatch.setattr(coverage._native, "host_device_problem", lambda: "not installed")
+    with contract_device("mlx"):
+        yield
 
 
 @triton_metal.jit
@@ -43,7 +43,6 @@ def copy_block_kernel(x_ptr, out_ptr, n, OFFSET: tl.constexpr, BLOCK: tl.constex
     out.store([at + OFFSET], x.load([at + OFFSET]))
 
 
-@pytest.mark.usefixtures("asked")
 def test_descriptors_in_the_kernel_write_all_or_not() -> None:
     x = mx.arange(100, dtype=mx.int32) - 50  # one of them is 0
     outputs = {"out_ptr": x}
@@ -73,7 +72,6 @@ def all_bits_kernel(out_ptr, BLOCK: tl.constexpr):
     tl.store(out_ptr.to(tl.pointer_type(tl.uint16)) + i, i.to(tl.uint16))
 
 
-@pytest.mark.usefixtures("asked")
 def test_stores_of_parts_of_elements_are_no_whole_output() -> None:
     x = mx.zeros(16, dtype=mx.int32)
     outputs = {"out_ptr": x}
@@ -94,7 +92,6 @@ def fill_kernel(out_ptr, n, BLOCK: tl.constexpr):
     tl.store(out_ptr + i, tl.full((BLOCK,), 1, out_ptr.dtype.element_ty), i < n)
 
 
-@pytest.mark.usefixtures("asked")
 @pytest.mark.parametrize(
     "dtype",
     ["bool_", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64"]

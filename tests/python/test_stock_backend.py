@@ -20,16 +20,11 @@ tl = pytest.importorskip("triton.language")
 import triton_metal  # noqa: E402
 from triton_metal import hints  # noqa: E402
 
-from stock_support import metal_backend  # noqa: E402, F401 - a fixture
+from stock_support import MARKS, metal_backend  # noqa: E402, F401 - a fixture
 
 ROOT = Path(__file__).resolve().parents[2]
 
-# Stock Triton launches in its own way: the suite's routes do not concern it.
-pytestmark = [
-    pytest.mark.own_route,
-    pytest.mark.own_target,
-    pytest.mark.usefixtures("metal_backend"),
-]
+pytestmark = MARKS
 
 
 @triton.jit

@@ -14,13 +14,9 @@ tools = pytest.importorskip("triton.tools.tensor_descriptor")
 
 import triton_metal  # noqa: E402
 
-from stock_support import metal_backend  # noqa: E402, F401 - a fixture
+from stock_support import MARKS, metal_backend  # noqa: E402, F401 - a fixture
 
-pytestmark = [
-    pytest.mark.own_route,
-    pytest.mark.own_target,
-    pytest.mark.usefixtures("metal_backend"),
-]
+pytestmark = MARKS
 
 
 def window(x: Any, i: int, j: int, m: int, n: int, other: Any = 0) -> Any:

@@ -8,18 +8,13 @@ import numpy as np
 import pytest
 
 from float8_model import FORMATS
-from stock_support import metal_backend  # noqa: F401 - a fixture
+from stock_support import MARKS, metal_backend  # noqa: F401 - a fixture
 
 torch = pytest.importorskip("torch")
 triton = pytest.importorskip("triton")
 tl = pytest.importorskip("triton.language")
 
-# Stock Triton launches in its own way: the suite's routes do not concern it.
-pytestmark = [
-    pytest.mark.own_route,
-    pytest.mark.own_target,
-    pytest.mark.usefixtures("metal_backend"),
-]
+pytestmark = MARKS
 
 
 @triton.jit

@@ -16,14 +16,9 @@ from triton_metal import CacheError, DeviceError, LaunchTypeError, LaunchValueEr
 from triton_metal.backends.metal.launch import MetalFunction, overlapping, region_of  # noqa: E402
 from triton_metal_backend.compiler import make_binary  # noqa: E402
 
-from stock_support import metal_backend  # noqa: E402, F401 - a fixture
+from stock_support import MARKS, metal_backend  # noqa: E402, F401 - a fixture
 
-# Stock Triton launches in its own way: the suite's routes do not concern it.
-pytestmark = [
-    pytest.mark.own_route,
-    pytest.mark.own_target,
-    pytest.mark.usefixtures("metal_backend"),
-]
+pytestmark = MARKS
 
 
 class Pointer:
