@@ -16,6 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from .. import coverage, messages, profiling, refit, traced
+from ..backends.metal.options import OTHERS
 from ..errors import LaunchTypeError, LaunchValueError
 from ..metal_text import (
     MAX_BUFFERS,
@@ -27,10 +28,12 @@ from ..metal_text import (
     unused,
 )
 from ..tuples import flattened
+from .choices import chosen, plain_kernel
 
 if TYPE_CHECKING:
     import mlx.core as mx
 
+    from ..interface import KernelInterface
     from ..jit import JITFunction
 
 # MLX takes the sizes of a grid, in threads, as C++ ints.
@@ -56,14 +59,7 @@ _ELEMENTS = {
     "float32": "float",
 }
 
-LAUNCH_OPTIONS = (
-    "num_warps",
-    "num_stages",
-    "debug",
-    "sanitize_overflow",
-    "enable_fp_fusion",
-    "precise_math",
-)
+LAUNCH_OPTIONS = ("num_warps", "num_stages", "debug", "sanitize_overflow", *OTHERS)
 # What an element of an array of truth values, filled with anything but 0, is to a kernel that reads words.
 _FILLED_WORD = 0x01010101
 
@@ -81,7 +77,7 @@ def metal_kernel() -> Callable[..., Any]:
 
 
 def call(
-    kernel: JITFunction,
+    kernel: KernelInterface,
     /,
     *args: Any,
     grid: Any,
@@ -100,6 +96,9 @@ def call(
     first. For anything else, launch in place with ``kernel[grid](...)``. If MLX has no GPU, the host device runs the
     kernel.
 
+    The kernel may have autotune and heuristics. A search runs on copies of the arrays and on new outputs; on zeros while
+    MLX traces a function, whose arrays have no values.
+
     >>> import mlx.core as mx, triton_metal, triton_metal.language as tl
     >>> from triton_metal.testing import contract_device
     >>> @triton_metal.jit
@@ -111,7 +110,9 @@ def call(
     ...     call(double, x, 5, 64, grid=(1,), outputs={"out": x})
     array([0, 2, 4, 6, 8], dtype=int32)
     """
-    specs, values, compiled, sizes = prepared(kernel, args, kwargs, grid, outputs)
+    specs, values, compiled, sizes = prepared(
+        "call()", kernel, args, kwargs, grid, outputs, init_value
+    )
     values = dict(flattened(values))
     hidden = len(messages.roles(compiled))
     visible = compiled.metadata.args[: len(compiled.metadata.args) - hidden]
@@ -150,28 +151,34 @@ def output_specs(name: str, outputs: Any) -> dict[str, tuple[tuple[int, ...], An
 
 
 def prepared(
-    kernel: JITFunction,
+    function: str,
+    kernel: KernelInterface,
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
     grid: Any,
     outputs: Mapping[str, Any],
+    init_value: float | None = None,
+    searches: bool = True,
 ) -> tuple[dict[str, Any], dict[str, Any], Any, tuple[int, int, int]]:
-    """The shapes and dtypes of the outputs, the bound arguments without them, the compiled kernel and the grid's sizes."""
+    """The shapes and dtypes of the outputs, the bound arguments without them, the compiled kernel and the grid's sizes.
+
+    ``searches`` says whether the configurations of autotune are searched, if none is known for the arguments.
+    """
     import mlx.core as mx
 
-    if not hasattr(kernel, "launcher"):
-        raise LaunchTypeError(
-            f"call() takes a @triton_metal.jit kernel, not {kernel!r}; kernels with autotune or heuristics run in place, kernel[grid](...)"
-        )
-    name = kernel.name
+    plain = plain_kernel(function, kernel)
+    name = plain.name
     specs = output_specs(name, outputs)
+    if plain is not kernel:
+        values = positional(plain, args, specs)
+        for key in kwargs:
+            check_name(plain, key, values, specs)
+        check_arrays(name, values | kwargs)
+        kwargs = chosen(kernel, {**values, **kwargs}, grid, specs, init_value, searches)
+        kernel, args = plain, ()
     bound = bind(kernel, args, kwargs, specs)
     native, values = kernel.launcher.taken_apart(bound)
-    for label, value in flattened(values):
-        if hasattr(value, "__array_interface__") and not is_number_or_array_of_mlx(value):
-            raise LaunchTypeError(
-                f"{name}: argument {label} is a {type(value).__name__}, not an array of MLX"
-            )
+    check_arrays(name, values)
     options = {key: kwargs[key] for key in LAUNCH_OPTIONS if key in kwargs}
     placeholders = values | {key: mx.zeros((1,), dtype) for key, (_, dtype) in specs.items()}
     compiled = native.warmup(**placeholders, **options)
@@ -587,6 +594,27 @@ def bind(
 ) -> dict[str, Any]:
     """Binds every argument except the outputs to its name."""
     names = [param.name for param in kernel.params]
+    values = positional(kernel, args, specs)
+    for name, value in kwargs.items():
+        if check_name(kernel, name, values, specs):
+            values[name] = value
+    for param in kernel.params:
+        if param.name not in values and param.name not in specs:
+            if not param.has_default:
+                raise LaunchTypeError(f"{kernel.name}: argument {param.name} is missing")
+            values[param.name] = param.default
+    numpy = sys.modules.get("numpy")
+    for name, value in values.items():
+        if numpy is not None and isinstance(value, numpy.generic):
+            values[name] = value.item()
+    return {name: values[name] for name in names if name in values} | dict.fromkeys(specs)
+
+
+def positional(
+    kernel: JITFunction, args: tuple[Any, ...], specs: Mapping[str, Any]
+) -> dict[str, Any]:
+    """The positional arguments by name: they follow each other without the outputs."""
+    names = [param.name for param in kernel.params]
     for output in specs:
         if output not in names:
             problem = (
@@ -601,27 +629,32 @@ def bind(
             f"{kernel.name} takes {len(open_names)} arguments besides its outputs, but {len(args)} were given; they "
             f"are {', '.join(open_names)}"
         )
-    values = dict(zip(open_names, args, strict=False))
-    for name, value in kwargs.items():
-        if name in LAUNCH_OPTIONS and name not in names:
-            continue
-        if name in specs or name in values or name not in names:
-            problem = "is an output" if name in specs else "is given twice"
-            problem = problem if name in names else "is not a parameter"
+    return dict(zip(open_names, args, strict=False))
+
+
+def check_name(
+    kernel: JITFunction, name: str, values: Mapping[str, Any], specs: Mapping[str, Any]
+) -> bool:
+    """Whether a keyword is an argument, and no launch option. Raises LaunchTypeError if it is neither, or given already."""
+    names = [param.name for param in kernel.params]
+    if name in LAUNCH_OPTIONS and name not in names:
+        return False
+    if name in specs or name in values or name not in names:
+        problem = "is an output" if name in specs else "is given twice"
+        problem = problem if name in names else "is not a parameter"
+        raise LaunchTypeError(
+            f"{kernel.name}: argument {name} {problem}; its parameters are {', '.join(names)}"
+        )
+    return True
+
+
+def check_arrays(kernel: str, values: Mapping[str, Any]) -> None:
+    """Raises LaunchTypeError for an array that is not one of MLX."""
+    for label, value in flattened(values):
+        if hasattr(value, "__array_interface__") and not is_number_or_array_of_mlx(value):
             raise LaunchTypeError(
-                f"{kernel.name}: argument {name} {problem}; its parameters are {', '.join(names)}"
+                f"{kernel}: argument {label} is a {type(value).__name__}, not an array of MLX"
             )
-        values[name] = value
-    for param in kernel.params:
-        if param.name not in values and param.name not in specs:
-            if not param.has_default:
-                raise LaunchTypeError(f"{kernel.name}: argument {param.name} is missing")
-            values[param.name] = param.default
-    numpy = sys.modules.get("numpy")
-    for name, value in values.items():
-        if numpy is not None and isinstance(value, numpy.generic):
-            values[name] = value.item()
-    return {name: values[name] for name in names if name in values} | dict.fromkeys(specs)
 
 
 def is_number_or_array_of_mlx(value: Any) -> bool:

@@ -10,14 +10,15 @@ import functools
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from ..errors import LaunchTypeError, LaunchValueError
+from ..errors import LaunchValueError
 from ..tuples import flattened
+from .choices import plain_kernel
 from .compiled_graphs import run_compiled
 from .functional import prepared
 from .graph_programs import Summary, program_of, run
 
 if TYPE_CHECKING:
-    from ..jit import JITFunction
+    from ..interface import KernelInterface
 
 
 class Graph:
@@ -25,14 +26,16 @@ class Graph:
 
     def __init__(
         self,
-        kernel: JITFunction,
+        kernel: KernelInterface,
         compiled: bool | None = None,
         convolutions: bool | None = None,
     ) -> None:
+        plain = plain_kernel("graph()", kernel)
+        self.name = plain.name
         self.kernel = kernel
         self._is_compiled = compiled
         self._convolves = convolutions
-        functools.update_wrapper(self, kernel.fn, updated=())
+        functools.update_wrapper(self, plain.fn, updated=())
 
     def __call__(
         self,
@@ -67,8 +70,10 @@ class Graph:
     ) -> tuple[list[Any], Summary]:
         import mlx.core as mx
 
-        kernel = self.kernel
-        specs, values, compiled, sizes = prepared(kernel, args, kwargs, grid, outputs)
+        # All programs are computed together, whatever the configuration: none is searched for.
+        specs, values, compiled, sizes = prepared(
+            "graph()", self.kernel, args, kwargs, grid, outputs, init_value, searches=False
+        )
         fresh = {
             name: mx.full(shape, mx.array(init_value or 0, dtype))
             for name, (shape, dtype) in specs.items()
@@ -83,7 +88,7 @@ class Graph:
             writes = argument["writes"] or argument["atomic"]
             if argument["kind"] == "buffer" and writes and argument["name"] not in specs:
                 raise LaunchValueError(
-                    f"{kernel.name}: argument {argument['name']} is written by the kernel, so outputs= must contain it"
+                    f"{self.name}: argument {argument['name']} is written by the kernel, so outputs= must contain it"
                 )
         arrays = [values[name] for name in names]
         if is_summary:
@@ -102,14 +107,12 @@ class Graph:
         by_name = dict(zip(names, zip(results, written, strict=True), strict=True))
         for name in specs:
             if name not in by_name:
-                raise LaunchValueError(
-                    f"{kernel.name}: output {name} is not an array of the kernel"
-                )
+                raise LaunchValueError(f"{self.name}: output {name} is not an array of the kernel")
         return [by_name[name][0] for name in specs], summary
 
 
 def graph(
-    kernel: JITFunction, compiled: bool | None = None, convolutions: bool | None = None
+    kernel: KernelInterface, compiled: bool | None = None, convolutions: bool | None = None
 ) -> Graph:
     """The kernel as a function from MLX arrays to new MLX arrays, made of MLX's own operations.
 
@@ -121,6 +124,9 @@ def graph(
     ``compiled`` says whether calls with the same grid, scalars and arrays' sizes go through ``mx.compile``, from the
     second one on; if it is None, they do on a GPU. Graphs that depend on elements of arrays never do. On the CPU, MLX
     compiles with g++, which takes about a second for each new chain of operations.
+
+    The kernel may have autotune and heuristics. A configuration that is known for the arguments is taken, or the first one
+    that pruning leaves: nothing is searched, since a graph computes all programs together.
 
     ``convolutions`` says whether shifted sums of products are ``mx.conv_general``; if it is None, they are on a GPU. On
     the CPU, sums of products of slices are faster.
@@ -136,6 +142,4 @@ def graph(
     >>> mx.grad(f)(x)
     array([2, 4, 6], dtype=float32)
     """
-    if not hasattr(kernel, "launcher"):
-        raise LaunchTypeError(f"graph() takes a @triton_metal.jit kernel, not {kernel!r}")
     return Graph(kernel, compiled, convolutions)

@@ -112,7 +112,10 @@ class _Functional:
         ):
             # Not this form's: in place, on the host.
             self.counts["host"] = self.counts.get("host", 0) + 1
-            compiled.native.launch(grid, arguments, words)
+            if any(type(value).__module__ == "mlx.core" for value in arguments):
+                in_place.launch(compiled, grid, arguments, words)
+            else:
+                compiled.native.launch(grid, arguments, words)
             return
         self.counts["mlx"] = self.counts.get("mlx", 0) + 1
         function = functional.functional(compiled, tuple(a["name"] for _, a in written))

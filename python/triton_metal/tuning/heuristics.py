@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from ..errors import LaunchTypeError
@@ -46,26 +46,29 @@ class Heuristics(KernelInterface):
         return functools.partial(self._at, grid)
 
     def run(self, *args: Any, **kwargs: Any) -> Any:
-        self._compute(args, kwargs, kwargs)
+        named = dict(zip(self.arg_names, args, strict=False))
+        kwargs |= self._computed({**named, **kwargs})
         return self.fn.run(*args, **kwargs)
 
     def _run_at(self, grid: Any, /, *args: Any, **kwargs: Any) -> Any:
         return self.run(*args, grid=grid, warmup=False, **kwargs)
 
     def _launch(self, grid: Any, /, *args: Any, **kwargs: Any) -> Any:
-        self._compute(args, kwargs, {**kwargs, "grid": grid, "warmup": False})
+        named = dict(zip(self.arg_names, args, strict=False))
+        kwargs |= self._computed({**named, **kwargs, "grid": grid, "warmup": False})
         if self._is_plain and kwargs.get("num_ctas") == 1:
             del kwargs["num_ctas"]  # what every launch has
         return self.fn[grid](*args, **kwargs)
 
-    def _compute(
-        self, args: Sequence[Any], kwargs: dict[str, Any], given: Mapping[str, Any]
-    ) -> None:
-        """Adds the computed parameters to the keywords."""
-        named = dict(zip(self.arg_names, args, strict=False))
-        named.update(given)
+    def added(self, named: Mapping[str, Any], grid: Any, arrays: Any = None) -> dict[str, Any]:
+        """What a launch with these arguments by name, whose functions see ``grid``, has besides them: the computed parameters."""
+        return self._computed({**named, "grid": grid, "warmup": False})
+
+    def _computed(self, seen: dict[str, Any]) -> dict[str, Any]:
+        """The computed parameters. ``seen`` is what the functions see; each sees those before it."""
         for name, function in self.values.items():
-            kwargs[name] = named[name] = function(named)
+            seen[name] = function(seen)
+        return {name: seen[name] for name in self.values}
 
     def __repr__(self) -> str:
         return f"Heuristics({self.fn!r})"

@@ -221,12 +221,7 @@ class Autotuner(KernelInterface):
         given = {"grid": grid, "warmup": False, **kwargs}
         if len(self.configs) > 1:
             key = self._keys.read(args, kwargs)
-            config = self.cache.get(key)
-            if config is None:
-                with self._lock:
-                    config = self.cache.get(key)
-                    if config is None:
-                        config = self._tune(key, args, given)
+            config = self._config_of(key, lambda: self._tune(key, args, given))
         else:
             key, config = None, self.configs[0]
         self._check_conflicts(config, args, kwargs)
@@ -237,6 +232,52 @@ class Autotuner(KernelInterface):
         elif type(self._memory) is Memory:  # it says when it changes
             self._remember(key, config, args, kwargs)
         return self.fn.run(*args, **given, **keywords)
+
+    def _config_of(self, key: tuple[Any, ...], find: Callable[[], Config]) -> Config:
+        """The best configuration for a key: the known one, or what ``find`` gives."""
+        config = self.cache.get(key)
+        if config is None:
+            with self._lock:
+                config = self.cache.get(key)
+                if config is None:
+                    config = find()
+        return config
+
+    def added(
+        self, named: Mapping[str, Any], grid: Any, arrays: Callable[[], dict[str, Any]] | None
+    ) -> dict[str, Any]:
+        """What a launch with these arguments by name has besides them: the keywords of the best configuration that is known.
+
+        If none is known, it is searched for with the arguments that ``arrays()`` makes, which launches may change. Without
+        ``arrays`` it is the first one that pruning leaves. The configuration's hook is called with ``named``.
+        """
+
+        def find() -> Config:
+            values = named if arrays is None else arrays()
+            # As a launch gives them: functions for pruning look into positional arguments and keywords.
+            args = [
+                values[name] for name in itertools.takewhile(values.__contains__, self.arg_names)
+            ]
+            given = {"grid": grid, "warmup": False}
+            given |= {n: v for n, v in values.items() if n not in self.arg_names[: len(args)]}
+            if arrays is not None:
+                return self._tune(key, args, given)
+            before, self.nargs = self.nargs, self._named(args)
+            try:
+                return self.prune_configs(given)[0]
+            finally:
+                self.nargs = before
+
+        config = self.configs[0]
+        if len(self.configs) > 1:
+            key = self._keys.read((), named)
+            config = self._config_of(key, find)
+        self._check_conflicts(config, (), named)
+        self.best_config = config
+        keywords = config.all_kwargs()
+        if config.pre_hook is not None:
+            config.pre_hook({**named, "grid": grid, "warmup": False, **keywords})
+        return keywords
 
     def warmup(self, *args: Any, grid: Any = None, **kwargs: Any) -> list[Any]:
         """Compiles all configurations that pruning leaves for these arguments, without a launch."""

@@ -1,0 +1,217 @@
+"""Kernels with autotune and heuristics in triton_metal.mlx.call and triton_metal.mlx.graph."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+import triton_metal
+import triton_metal.language as tl
+from triton_metal import Config, LaunchTypeError, LaunchValueError
+from triton_metal.testing import contract_device
+from triton_metal.tools.tensor_descriptor import TensorDescriptor
+
+mx = pytest.importorskip("mlx.core")
+from triton_metal.mlx import call, graph  # noqa: E402
+
+pytestmark = [
+    pytest.mark.own_route,
+    pytest.mark.own_check("searches launch with options of their own"),
+]
+
+
+@pytest.fixture(params=["contract", "host"], autouse=True)
+def where(request: pytest.FixtureRequest) -> Iterator[str]:
+    if request.param == "host":
+        yield "host"
+        return
+    with contract_device("mlx"):
+        yield "contract"
+
+
+def scale(x_ptr, out_ptr, n, factor, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(out_ptr + i, factor * tl.load(x_ptr + i, i < n), i < n)
+
+
+def tuned_scale(*configs: Config, **options: Any) -> Any:
+    """The kernel with a search by the order in which `do_bench` is called: the last configuration is the best."""
+    calls: list[int] = []
+
+    def bench(launch: Any, quantiles: Any = None) -> list[float]:
+        launch()
+        calls.append(1)
+        return [1.0 / len(calls)] * 3
+
+    kernel = triton_metal.autotune(list(configs), key=["n"], do_bench=bench, **options)(
+        triton_metal.jit(scale)
+    )
+    kernel.calls = calls
+    return kernel
+
+
+def blocks(meta: dict[str, Any]) -> tuple[int]:
+    return (triton_metal.cdiv(meta["n"], meta["BLOCK"]),)
+
+
+def test_a_search_finds_the_configuration_of_a_call() -> None:
+    kernel = tuned_scale(Config({"BLOCK": 32}), Config({"BLOCK": 64}, num_warps=2))
+    x = mx.arange(100, dtype=mx.float32)
+    for _ in range(3):
+        found = call(kernel, x, 100, 3.0, grid=blocks, outputs={"out_ptr": x})
+        assert mx.array_equal(found, 3 * x)
+    assert len(kernel.calls) == 2
+    assert kernel.best_config.kwargs == {"BLOCK": 64}
+    # A launch in place has the same key, and one with another dtype has not.
+    out = mx.zeros(100)
+    kernel[blocks](x, out, 100, 3.0)
+    assert mx.array_equal(out, 3 * x)
+    assert len(kernel.calls) == 2
+    halves = x.astype(mx.float16)
+    found = call(kernel, halves, 100, 3.0, grid=blocks, outputs={"out_ptr": halves})
+    assert mx.array_equal(found, 3 * halves)
+    assert len(kernel.calls) == 4
+
+
+def test_traced_functions_have_searches_too() -> None:
+    kernel = tuned_scale(Config({"BLOCK": 32}), Config({"BLOCK": 64}))
+
+    def scaled(x: Any) -> Any:
+        return call(kernel, x, x.size, 2.0, grid=blocks, outputs={"out_ptr": x}) + 1
+
+    x = mx.arange(50, dtype=mx.float32)
+    assert mx.array_equal(mx.compile(scaled)(x), 2 * x + 1)
+    assert len(kernel.calls) == 2
+    assert mx.array_equal(mx.compile(scaled)(x + 1), 2 * x + 3)
+
+
+def test_graphs_take_a_known_configuration_or_the_first_one() -> None:
+    kernel = tuned_scale(Config({"BLOCK": 32}), Config({"BLOCK": 64}))
+    x = mx.arange(100, dtype=mx.float32)
+
+    def total(x: Any) -> Any:
+        scaled = graph(kernel)(x, 100, 3.0, grid=blocks, outputs={"out_ptr": x})
+        return (scaled**2).sum()
+
+    assert mx.array_equal(mx.grad(total)(x), 18 * x)
+    assert not kernel.calls
+    assert kernel.best_config.kwargs == {"BLOCK": 32}
+    call(kernel, x, 100, 3.0, grid=blocks, outputs={"out_ptr": x})
+    # The configuration may be the key of the next graph: it is not kept by the one before.
+    graph(kernel)(x, 100, 3.0, grid=blocks, outputs={"out_ptr": x})
+    assert kernel.best_config.kwargs == {"BLOCK": 64}
+
+
+def test_the_search_changes_no_input_and_sees_the_value_that_fills_outputs() -> None:
+    @triton_metal.autotune([Config({"BLOCK": 32}), Config({"BLOCK": 64})], key=["n"])
+    @triton_metal.jit
+    def add_into(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
+        i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+        tl.atomic_add(out_ptr + i, tl.load(x_ptr + i, i < n), i < n)
+        tl.store(x_ptr + i, 0.0, i < n)
+
+    x = mx.arange(70, dtype=mx.float32)
+    with pytest.raises(LaunchValueError, match="argument x_ptr is written by the kernel"):
+        call(add_into, x, 70, grid=blocks, outputs={"out_ptr": x}, init_value=0)
+    assert mx.array_equal(x, mx.arange(70, dtype=mx.float32))
+
+
+def test_heuristics_see_arguments_and_the_kind_of_outputs() -> None:
+    seen: list[Any] = []
+
+    def block(arguments: dict[str, Any]) -> int:
+        out = arguments["out_ptr"]
+        seen.append((out.shape, out.dtype, arguments["n"]))
+        return triton_metal.next_power_of_2(arguments["n"])
+
+    kernel = triton_metal.heuristics({"BLOCK": block})(triton_metal.jit(scale))
+    x = mx.arange(20, dtype=mx.float32)
+    found = call(kernel, x, 20, 2.0, grid=(1,), outputs={"out_ptr": x})
+    assert mx.array_equal(found, 2 * x)
+    assert seen == [((20,), mx.float32, 20)]
+    both = triton_metal.autotune([Config({}, num_warps=1), Config({}, num_warps=2)], key=["n"])(
+        triton_metal.heuristics({"BLOCK": block})(triton_metal.jit(scale))
+    )
+    found = call(both, x, 20, 4.0, grid=(1,), outputs={"out_ptr": x})
+    assert mx.array_equal(found, 4 * x)
+
+    reader = triton_metal.heuristics({"BLOCK": lambda a: int(a["out_ptr"][0])})(
+        triton_metal.jit(scale)
+    )
+    with pytest.raises(
+        LaunchTypeError, match="output out_ptr has a shape and a dtype, but no elements"
+    ):
+        call(reader, x, 20, 2.0, grid=(1,), outputs={"out_ptr": x})
+
+
+def test_hooks_of_configurations_run_before_a_call() -> None:
+    def set_block(arguments: dict[str, Any]) -> None:
+        arguments["x"].block_shape = [arguments["ROWS"], 16]
+
+    @triton_metal.autotune(
+        [Config({"ROWS": rows}, pre_hook=set_block) for rows in (16, 32)], key=["n"]
+    )
+    @triton_metal.jit
+    def copied(x, out_ptr, n, ROWS: tl.constexpr):
+        row = tl.program_id(0) * ROWS
+        at = (row + tl.arange(0, ROWS))[:, None] * 16 + tl.arange(0, 16)[None, :]
+        tl.store(out_ptr + at, x.load([row, 0]))
+
+    x = mx.arange(64 * 16, dtype=mx.float32).reshape(64, 16)
+    descriptor = TensorDescriptor.from_tensor(x, [1, 16])
+    grid = lambda meta: (64 // meta["ROWS"],)  # noqa: E731
+    for _ in range(2):
+        found = call(copied, descriptor, 64, grid=grid, outputs={"out_ptr": x})
+        assert mx.array_equal(found, x)
+
+    def clear(arguments: dict[str, Any]) -> None:
+        arguments["out_ptr"][:] = 0
+
+    kernel = triton_metal.autotune([Config({"BLOCK": 32}, pre_hook=clear)], key=["n"])(
+        triton_metal.jit(scale)
+    )
+    y = mx.arange(20, dtype=mx.float32)
+    with pytest.raises(
+        LaunchTypeError, match=r"a configuration's pre_hook asks for: .*init_value="
+    ):
+        call(kernel, y, 20, 2.0, grid=(1,), outputs={"out_ptr": y})
+
+
+def test_pruning_sees_arguments_as_in_a_launch() -> None:
+    def prune(configs: list[Config], named: dict[str, Any], **keywords: Any) -> list[Config]:
+        assert named["n"] == 100
+        assert "grid" in keywords
+        return [config for config in configs if config.kwargs["BLOCK"] > 32]
+
+    kernel = tuned_scale(
+        *(Config({"BLOCK": block}) for block in (32, 64, 128)),
+        prune_configs_by={"early_config_prune": prune},
+    )
+    x = mx.arange(100, dtype=mx.float32)
+    assert mx.array_equal(graph(kernel)(x, 100, 3.0, grid=blocks, outputs={"out_ptr": x}), 3 * x)
+    assert kernel.best_config.kwargs == {"BLOCK": 64}
+    assert mx.array_equal(call(kernel, x, 100, 3.0, grid=blocks, outputs={"out_ptr": x}), 3 * x)
+    assert len(kernel.calls) == 2
+
+
+def test_wrong_arguments_of_tuned_kernels() -> None:
+    kernel = tuned_scale(Config({"BLOCK": 32}), Config({"BLOCK": 64}))
+    x = mx.arange(100, dtype=mx.float32)
+    outputs = {"out_ptr": x}
+    for form in (call, lambda kernel, *a, **b: graph(kernel)(*a, **b)):
+        with pytest.raises(LaunchTypeError, match="takes 4 arguments besides its outputs, but 5"):
+            form(kernel, x, 100, 3.0, 32, 1, grid=blocks, outputs=outputs)
+        with pytest.raises(LaunchTypeError, match="argument n is given twice"):
+            form(kernel, x, 100, 3.0, n=100, grid=blocks, outputs=outputs)
+        with pytest.raises(LaunchTypeError, match="argument m is not a parameter"):
+            form(kernel, x, 100, 3.0, m=100, grid=blocks, outputs=outputs)
+        with pytest.raises(LaunchValueError, match="BLOCK is given by the caller and by autotune"):
+            form(kernel, x, 100, 3.0, BLOCK=32, grid=blocks, outputs=outputs)
+        with pytest.raises(LaunchTypeError, match="there is no argument out"):
+            form(kernel, x, 100, 3.0, grid=blocks, outputs={"out": x})
+        with pytest.raises(LaunchTypeError, match="argument x_ptr is a ndarray"):
+            form(kernel, np.ones(100, np.float32), 100, 3.0, grid=blocks, outputs=outputs)
+    found = call(kernel, x, 100, 3.0, grid=blocks, outputs=outputs, launch_pdl=False)
+    assert mx.array_equal(found, 3 * x)
