@@ -216,8 +216,8 @@ Error Kernel::dispatch(const Dispatch &dispatch, Counters *counters, Profile *pr
                       ", but indices end at " + Twine(maxBufferBindings - 1));
       uint32_t bytes = index < dispatch.threadgroupMemoryLengths.size()
                            ? dispatch.threadgroupMemoryLengths[index]
-                           : 0;
-      if (!bytes)
+                           : Dispatch::noLength;
+      if (bytes == Dispatch::noLength)
         return refuse("threadgroup argument '" + Twine(parameter.name) + "' (" + Twine(index) +
                       ") has no length");
       end = alignTo(end, 16);

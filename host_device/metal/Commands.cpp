@@ -119,7 +119,7 @@ void ComputeCommandEncoder::setThreadgroupMemoryLength(uint32_t length, uint32_t
     return commands.refuse("setThreadgroupMemoryLength: there is no threadgroup argument " +
                            Twine(index) + rangeOfIndices);
   if (lengths.size() <= index)
-    lengths.resize(index + 1);
+    lengths.resize(index + 1, Dispatch::noLength);
   lengths[index] = length;
 }
 

@@ -277,7 +277,7 @@ class Pipeline:
             )
         return tuple(result)
 
-    def _lengths(self, memory: Mapping[int | str, int]) -> list[int]:
+    def _lengths(self, memory: Mapping[int | str, int]) -> list[int | None]:
         if not isinstance(memory, Mapping):
             raise TypeError(
                 f"{self.name}: threadgroup_memory takes lengths by index or name, like {{0: 1024}}, not {memory!r}"
@@ -299,11 +299,11 @@ class Pipeline:
                 raise TypeError(
                     f"{self.name}: the length of threadgroup argument {key!r} is a number of bytes, not {length!r}"
                 ) from None
-            if not 0 < length <= 2**31:
+            if not 0 <= length <= 2**31:
                 raise ValueError(
-                    f"{self.name}: the length of threadgroup argument {key!r} is {length} bytes; 1 to 32,768 are allowed"
+                    f"{self.name}: the length of threadgroup argument {key!r} is {length} bytes; 0 to 32,768 are allowed"
                 )
-        return [lengths.get(index, 0) for index in range(max(lengths, default=-1) + 1)]
+        return [lengths.get(index) for index in range(max(lengths, default=-1) + 1)]
 
     def __repr__(self) -> str:
         return f"<Pipeline {self.function.info}>"

@@ -305,3 +305,90 @@ def test_factors_of_tessellated_patches(device: metal.Device) -> None:
                    uint(quad.edgeTessellationFactor[3] + triangle.edgeTessellationFactor[2]);
         }"""
     assert run(device, text, 3, np.uint32).tolist() == [1280, 1283, 1286]
+
+
+def test_kernels_beside_meshes_patches_and_interpolants_run(device: metal.Device) -> None:
+    text = """
+struct Payload { float scale; uint first[4]; };
+struct Point { float4 position [[position]]; float2 uv; };
+struct Face { float3 normal [[flat]]; };
+using Triangles = metal::mesh<Point, Face, 64, 126, metal::topology::triangle>;
+static_assert(Triangles::max_indices == 378 && Triangles::indices_per_primitive == 3);
+[[object, max_total_threads_per_threadgroup(32)]]
+void objects(object_data Payload &payload [[payload]], mesh_grid_properties grid,
+             uint i [[thread_index_in_threadgroup]]) {
+  payload.scale = 2;
+  if (i == 0)
+    grid.set_threadgroups_per_grid(uint3(4, 1, 1));
+}
+[[mesh]] void meshes(const object_data Payload &payload [[payload]], Triangles out,
+                     uint i [[thread_index_in_threadgroup]]) {
+  Point point = {float4(payload.scale), float2(i)};
+  out.set_vertex(i, point);
+  out.set_primitive(i, Face{float3(1)});
+  out.set_index(3 * i, uchar(i));
+  if (i == 0)
+    out.set_primitive_count(1);
+}
+struct Control { float3 position [[attribute(0)]]; };
+[[patch(quad, 4)]] vertex float4 patches(patch_control_point<Control> points [[stage_in]], float2 at [[position_in_patch]]) {
+  return float4(mix(points[0].position, points[3].position, at.x), 1);
+}
+struct Interpolated {
+  float4 position [[position]];
+  interpolant<float2, interpolation::perspective> uv;
+  interpolant<float, interpolation::no_perspective> depth;
+};
+fragment float4 fragments(Interpolated in [[stage_in]]) {
+  return float4(in.uv.interpolate_at_center(), in.depth.interpolate_at_offset(float2(0.5)), 1);
+}
+kernel void k(device float *o, uint i [[thread_position_in_grid]]) { o[i] = 2 * i; }
+"""
+    assert run(device, text, 4).tolist() == [0, 2, 4, 6]
+    library = device.library(HEAD + text)
+    for name in ("objects", "meshes", "patches", "fragments"):
+        with pytest.raises(ValueError, match="is a function of a render stage"):
+            library.function(name)
+
+
+def test_a_vector_times_a_matrix_in_place(device: metal.Device) -> None:
+    text = """
+kernel void k(device float4 *o, threadgroup float2 *shared [[threadgroup(0)]], uint i [[thread_position_in_grid]]) {
+  if (i > 0)
+    return;
+  float3x3 turned(float3(0, 1, 0), float3(0, 0, 1), float3(1, 0, 0));
+  float3 v(1, 2, 3);
+  v *= turned;
+  o[0] = float4(v, 0);
+  o[1] = float4(1, 2, 3, 4);
+  o[1] *= float4x4(2);
+  shared[0] = float2(1, 2);
+  shared[0] *= float2x2(1, 2, 3, 4);
+  o[2] = float4(shared[0], 0, 0);
+}
+"""
+    out = run(device, text, 12, threadgroup_memory={0: 8})
+    assert out.tolist() == [2, 3, 1, 0, 2, 4, 6, 8, 5, 11, 0, 0]
+
+
+def test_a_threadgroup_argument_may_have_no_bytes(device: metal.Device) -> None:
+    text = """
+kernel void k(device float *o, constant bool &shares, threadgroup float *shared [[threadgroup(0)]],
+              threadgroup float *further [[threadgroup(2)]], uint i [[thread_position_in_threadgroup]]) {
+  if (shares)
+    shared[i] = 1;
+  further[i] = 3;
+  o[i] = further[i];
+}
+"""
+    library = device.library(HEAD + text)
+    out = np.zeros(4, np.float32)
+    lengths = {0: 0, 2: 16}
+    for checks in ((), True):
+        pipeline = device.pipeline(library.function("k"), checks=checks)
+        pipeline(out, shares=np.bool_(False), threads=4, threadgroup_memory=lengths)
+        assert out.tolist() == [3, 3, 3, 3]
+    with pytest.raises(metal.LaunchError, match=r"'shared'.*of 0"):
+        pipeline(out, shares=np.bool_(True), threads=4, threadgroup_memory=lengths)
+    with pytest.raises(metal.LaunchError, match=r"'shared' \(0\) has no length"):
+        pipeline(out, shares=np.bool_(False), threads=4, threadgroup_memory={2: 16})

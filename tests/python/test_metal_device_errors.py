@@ -137,7 +137,7 @@ def test_wrong_arguments(device, library, position: int, value, kind, message: s
             ValueError,
             "no threadgroup argument 'u'",
         ),
-        ({"threads": 8, "threadgroup_memory": {0: -4}}, ValueError, "-4 bytes; 1 to 32,768"),
+        ({"threads": 8, "threadgroup_memory": {0: -4}}, ValueError, "-4 bytes; 0 to 32,768"),
         ({"threads": 8, "threadgroup_memory": {0: "x"}}, TypeError, "number of bytes, not 'x'"),
         ({"threads": 8, "threadgroup_memory": {0: 65536}}, metal.LaunchError, "32768"),
         ({"threads": 8, "seed": -1}, ValueError, "seed takes a whole number from 0 .*, not -1"),

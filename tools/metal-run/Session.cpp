@@ -205,7 +205,7 @@ Error Session::bind(const DispatchOptions &given, Planned &planned) {
       return parameter.takeError();
     index = (*parameter)->index;
     if (lengths.size() <= index)
-      lengths.resize(index + 1);
+      lengths.resize(index + 1, Dispatch::noLength);
     lengths[index] = bytes;
   }
   return Error::success();

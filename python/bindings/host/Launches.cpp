@@ -82,7 +82,8 @@ struct Launch {
     if (given[4] != Py_None)
       for (Py_ssize_t i = 0, count = PySequence_Size(given[4]); i < count; ++i) {
         Ref item(PySequence_GetItem(given[4], i));
-        unsigned long bytes = item ? PyLong_AsUnsignedLong(item.get()) : 0;
+        bool isSet = item && item.get() != Py_None;
+        unsigned long bytes = isSet ? PyLong_AsUnsignedLong(item.get()) : Dispatch::noLength;
         if (PyErr_Occurred())
           return false;
         dispatch.threadgroupMemoryLengths.push_back(
