@@ -1,6 +1,6 @@
 #include "host_device/msl/Kernels.h"
-#include "host_device/msl/AddressSpaces.h"
 #include "host_device/msl/MetalAttributes.h"
+#include "host_device/msl/MetalRules.h"
 #include "clang/AST/ASTContext.h"
 #include "clang/AST/Attr.h"
 #include "clang/AST/DeclCXX.h"
@@ -304,7 +304,7 @@ void KernelCollector::visit(Decl *decl) {
 void KernelCollector::HandleTranslationUnit(ASTContext &context) {
   if (diagnostics.hasErrors())
     return;
-  checkAddressSpaces(context, declarations, diagnostics);
+  checkMetalRules(context, declarations, diagnostics);
   // Once more, for templates that have been instantiated since.
   for (Decl *decl : declarations) {
     define.run(context, decl);

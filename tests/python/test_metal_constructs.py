@@ -392,3 +392,63 @@ kernel void k(device float *o, constant bool &shares, threadgroup float *shared 
         pipeline(out, shares=np.bool_(True), threads=4, threadgroup_memory=lengths)
     with pytest.raises(metal.LaunchError, match=r"'shared' \(0\) has no length"):
         pipeline(out, shares=np.bool_(False), threads=4, threadgroup_memory={2: 16})
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (
+            "int count = 3;\nkernel void k(device int *o) { o[0] = count; }",
+            r"3:5: error: variable 'count' lives as long as the program, so it must be in the constant",
+        ),
+        (
+            "constant int *places[2];\nkernel void k(device int *o) { o[0] = 1; }",
+            "3:15: error: variable 'places' lives as long as",
+        ),
+        (
+            "template <typename T> struct S { static T sum; };\ntemplate <typename T> T S<T>::sum;\n"
+            "kernel void k(device int *o) { o[0] = S<int>::sum; }",
+            "error: variable 'sum' lives as long as",
+        ),
+        (
+            "kernel void k(device int *o) {\n  static int calls = 0;\n  o[0] = ++calls;\n}",
+            "4:14: error: variable 'calls' lives as long as",
+        ),
+        (
+            "kernel void k(device int *o) {\n  int i = 0;\nagain:\n  if (++i < 3)\n    goto again;\n  o[0] = i;\n}",
+            "7:5: error: 'goto' is not supported in Metal",
+        ),
+        (
+            "kernel void one(device int *o) { o[0] = 1; }\nkernel void k(device int *o) { one(o); }",
+            "4:32: error: kernel 'one' can only be launched; Metal functions cannot call it",
+        ),
+    ],
+)
+def test_what_metal_does_not_have_is_an_error(
+    device: metal.Device, text: str, message: str
+) -> None:
+    with pytest.raises(metal.CompileError, match=message):
+        device.library(HEAD + text)
+
+
+def test_constants_that_live_as_long_as_the_program_are_none_of_these(
+    device: metal.Device,
+) -> None:
+    text = """
+constant float table[2][2] = {{1, 2}, {3, 4}};
+static constant constexpr int amount = 2;
+constexpr constant uint3 sizes = uint3(1, 2, 3);
+struct Scale { static constexpr int amount = 5; static constexpr constant float half_of = 0.5; };
+template <typename T> constant constexpr T twice = T(2);
+namespace inner { constant bool flag [[function_constant(0)]]; }
+constant bool is_given = is_function_constant_defined(inner::flag);
+kernel void k(device float *o, uint i [[thread_position_in_grid]]) {
+  static constexpr constant float steps[2] = {10, 20};
+  threadgroup float shared[2];
+  shared[i] = steps[i];
+  threadgroup_barrier(mem_flags::mem_threadgroup);
+  o[i] = shared[1 - i] + table[i][1] + amount + sizes[2] + Scale::amount * Scale::half_of + twice<float> + is_given;
+}
+"""
+    out = run(device, text, 2, threads_per_threadgroup=2)
+    assert out.tolist() == [20 + 2 + 2 + 3 + 2.5 + 2, 10 + 4 + 2 + 3 + 2.5 + 2]

@@ -150,7 +150,7 @@ def test_help_is_for_strangers() -> None:
         (["--grid=64", "--scalar=a=five"], SAXPY, "'five' is no number"),
         (["--grid=64", "--kernel=other"], SAXPY, "other"),
         (["--grid=64"], "kernel void f() {} kernel void g() {}", "choose one with --kernel: f, g"),
-        (["--grid=64"], "int x;", "has no kernel"),
+        (["--grid=64"], "constant int x = 1;", "has no kernel"),
         (["--grid=64", "--group=2048"], "kernel void f() {}", "1024"),
     ],
 )

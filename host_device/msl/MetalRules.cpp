@@ -1,4 +1,5 @@
-#include "host_device/msl/AddressSpaces.h"
+#include "host_device/msl/MetalRules.h"
+#include "host_device/msl/MetalAttributes.h"
 #include "clang/AST/ExprCXX.h"
 #include "clang/AST/RecursiveASTVisitor.h"
 #include "clang/Basic/SourceManager.h"
@@ -10,9 +11,9 @@ namespace triton_metal {
 
 namespace {
 
-class CastChecker : public RecursiveASTVisitor<CastChecker> {
+class RuleChecker : public RecursiveASTVisitor<RuleChecker> {
 public:
-  CastChecker(ASTContext &context, DiagnosticCollector &diagnostics)
+  RuleChecker(ASTContext &context, DiagnosticCollector &diagnostics)
       : context(context), diagnostics(diagnostics) {}
 
   bool shouldVisitTemplateInstantiations() const { return true; }
@@ -51,12 +52,8 @@ public:
           isBfloat(call->getArg(0)->getType()) &&
           sources.isInSystemHeader(sources.getExpansionLoc(callee->getLocation())))
         return true;
-    SourceLocation location = cast->getExprLoc();
-    if (!sources.isInSystemHeader(sources.getExpansionLoc(location)) &&
-        seen.insert(location).second)
-      diagnostics.error(sources, location,
-                        "a '" + spelling(cast->getSubExpr()->getType()) +
-                            "' becomes a 'bfloat' only by an explicit conversion");
+    report(cast->getExprLoc(), "a '" + spelling(cast->getSubExpr()->getType()) +
+                                   "' becomes a 'bfloat' only by an explicit conversion");
     return true;
   }
 
@@ -64,19 +61,45 @@ public:
     if (cast->getCastKind() != CK_AddressSpaceConversion || cast->isGLValue() ||
         objects.contains(cast))
       return true;
-    const SourceManager &sources = context.getSourceManager();
-    SourceLocation location = cast->getExprLoc();
-    if (sources.isInSystemHeader(sources.getExpansionLoc(location)) ||
-        !seen.insert(location).second)
-      return true;
-    diagnostics.error(sources, location,
-                      "a pointer '" + spelling(cast->getSubExpr()->getType()) +
-                          "' cannot become '" + spelling(cast->getType()) +
-                          "', which points to another address space");
+    report(cast->getExprLoc(), "a pointer '" + spelling(cast->getSubExpr()->getType()) +
+                                   "' cannot become '" + spelling(cast->getType()) +
+                                   "', which points to another address space");
+    return true;
+  }
+
+  /// A variable that lives as long as the program is constant. One of threadgroup memory has an
+  /// address space, too.
+  bool VisitVarDecl(VarDecl *variable) {
+    QualType type = context.getBaseElementType(variable->getType());
+    if (variable->hasGlobalStorage() && !type->isDependentType() && !type->isReferenceType() &&
+        !type.isConstQualified() && !type.hasAddressSpace())
+      report(variable->getLocation(), "variable '" + variable->getNameAsString() +
+                                          "' lives as long as the program, so it must be in the "
+                                          "constant address space");
+    return true;
+  }
+
+  bool VisitGotoStmt(GotoStmt *jump) {
+    report(jump->getGotoLoc(), "'goto' is not supported in Metal");
+    return true;
+  }
+
+  bool VisitDeclRefExpr(DeclRefExpr *name) {
+    if (auto *function = dyn_cast<FunctionDecl>(name->getDecl());
+        function && metalAttribute(function, "kernel"))
+      report(name->getLocation(), "kernel '" + function->getNameAsString() +
+                                      "' can only be launched; Metal functions cannot call it");
     return true;
   }
 
 private:
+  void report(SourceLocation location, const std::string &message) {
+    const SourceManager &sources = context.getSourceManager();
+    if (!sources.isInSystemHeader(sources.getExpansionLoc(location)) &&
+        seen.insert(location).second)
+      diagnostics.error(sources, location, message);
+  }
+
   void checkObject(const Expr *object, const CXXMethodDecl *method) {
     if (!object || !method || method->isStatic() ||
         !method->getMethodQualifiers().hasAddressSpace())
@@ -109,9 +132,9 @@ private:
 
 } // namespace
 
-void checkAddressSpaces(ASTContext &context, llvm::ArrayRef<Decl *> declarations,
-                        DiagnosticCollector &diagnostics) {
-  CastChecker checker(context, diagnostics);
+void checkMetalRules(ASTContext &context, llvm::ArrayRef<Decl *> declarations,
+                     DiagnosticCollector &diagnostics) {
+  RuleChecker checker(context, diagnostics);
   for (Decl *declaration : declarations)
     if (!context.getSourceManager().isInSystemHeader(declaration->getLocation()))
       checker.TraverseDecl(declaration);
