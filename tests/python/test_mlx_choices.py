@@ -14,7 +14,7 @@ from triton_metal.testing import contract_device
 from triton_metal.tools.tensor_descriptor import TensorDescriptor
 
 mx = pytest.importorskip("mlx.core")
-from triton_metal.mlx import call, graph  # noqa: E402
+from triton_metal.mlx import call, custom, graph  # noqa: E402
 
 pytestmark = [
     pytest.mark.own_route,
@@ -215,3 +215,54 @@ def test_wrong_arguments_of_tuned_kernels() -> None:
             form(kernel, np.ones(100, np.float32), 100, 3.0, grid=blocks, outputs=outputs)
     found = call(kernel, x, 100, 3.0, grid=blocks, outputs=outputs, launch_pdl=False)
     assert mx.array_equal(found, 3 * x)
+
+
+def cube(x, y, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    v = tl.load(x + i, i < n)
+    tl.store(y + i, v * v * v, i < n)
+
+
+def cube_backward(x, dy, dx, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    v = tl.load(x + i, i < n)
+    tl.store(dx + i, 3 * v * v * tl.load(dy + i, i < n), i < n)
+
+
+@pytest.mark.parametrize("form", ["metal", "graph"])
+@pytest.mark.parametrize("tuned", ["forward", "backward", "both"])
+def test_kernels_with_gradients_may_be_tuned(form: str, tuned: str) -> None:
+    forward, backward = (triton_metal.jit(each) for each in (cube, cube_backward))
+    search = triton_metal.autotune([Config({"BLOCK": 32}), Config({"BLOCK": 64})], key=["n"])
+    if tuned != "backward":
+        forward = search(forward)
+    if tuned != "forward":
+        backward = search(backward)
+    options = {"vjp_launch": {"BLOCK": 128}} if tuned == "forward" else {}
+    function = custom(forward, backward, form=form, **options)
+    given = {"BLOCK": 128} if tuned == "backward" else {}
+    grid = (4,) if tuned == "backward" else blocks
+    x = mx.arange(100, dtype=mx.float32)
+
+    def total(x: Any) -> Any:
+        return function(x, 100, grid=grid, outputs={"y": x}, **given).sum()
+
+    value, gradient = mx.value_and_grad(total)(x)
+    assert mx.allclose(value, (x**3).sum())
+    assert mx.allclose(gradient, 3 * x * x)
+    assert mx.allclose(mx.compile(mx.grad(total))(x + 1), 3 * (x + 1) ** 2)
+
+
+def test_what_is_no_kernel_has_no_gradient() -> None:
+    class Own(type(tuned_scale(Config({"BLOCK": 32})))):
+        def run(self, *args: Any, **kwargs: Any) -> Any:
+            return super().run(*args, **kwargs)
+
+    own = Own(
+        triton_metal.jit(cube), ["x", "y", "n", "BLOCK"], [Config({"BLOCK": 32})], ["n"], None, None
+    )
+    for wrong in (own, len):
+        with pytest.raises(LaunchTypeError, match=r"custom\(\) takes a @triton_metal.jit kernel"):
+            custom(wrong, triton_metal.jit(cube))
+        with pytest.raises(LaunchTypeError, match=r"graph\(\) takes a @triton_metal.jit kernel"):
+            graph(wrong)

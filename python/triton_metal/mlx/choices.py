@@ -49,12 +49,30 @@ class Output:
         return self._refuse()
 
 
+def is_kernel(value: Any) -> bool:
+    """Whether a value is a kernel, also with autotune and heuristics."""
+    return hasattr(_below(value), "launcher")
+
+
+def chosen_names(kernel: Any) -> set[str]:
+    """The parameters that autotune and heuristics give."""
+    found: set[str] = set()
+    while "added" in vars(type(kernel)):
+        found |= kernel.added_names
+        kernel = kernel.fn
+    return found
+
+
+def _below(kernel: Any) -> Any:
+    # A class that is derived from one of these may launch in its own way.
+    while "added" in vars(type(kernel)):
+        kernel = kernel.fn
+    return kernel
+
+
 def plain_kernel(function: str, kernel: Any) -> JITFunction:
     """The kernel below autotune and heuristics. Raises LaunchTypeError for what is not made of these."""
-    below = kernel
-    # A class that is derived from one of these may launch in its own way.
-    while "added" in vars(type(below)):
-        below = below.fn
+    below = _below(kernel)
     if not hasattr(below, "launcher"):
         raise LaunchTypeError(
             f"{function} takes a @triton_metal.jit kernel, also with autotune and heuristics, not {kernel!r}"

@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, Any
 from ..arguments import is_descriptor
 from ..errors import LaunchTypeError, LaunchValueError
 from ..tuples import element_name, flattened, rebuild_tuple
+from .choices import chosen_names, is_kernel, plain_kernel
 from .functional import LAUNCH_OPTIONS, bind, call, output_specs
 from .graphs import graph
 
 if TYPE_CHECKING:
-    from ..jit import JITFunction
+    from ..interface import KernelInterface
 
 FORMS = ("metal", "graph")
 #: Computes gradients from the arguments, the cotangents of the outputs, and the outputs.
@@ -56,8 +57,8 @@ class Custom:
 
     def __init__(
         self,
-        kernel: JITFunction,
-        vjp: Vjp | JITFunction,
+        kernel: KernelInterface,
+        vjp: Vjp | KernelInterface,
         form: str,
         saved: tuple[str, ...],
         constant: tuple[str, ...],
@@ -65,6 +66,7 @@ class Custom:
         vjp_launch: Mapping[str, Any],
     ) -> None:
         self.kernel = kernel
+        self.plain = plain_kernel("custom()", kernel)
         self.form = form
         self.saved = saved
         self.constant = constant
@@ -72,7 +74,7 @@ class Custom:
             BackwardKernel(kernel, vjp, vjp_form, vjp_launch) if is_kernel(vjp) else None
         )
         self.vjp: Any = None if self.backward else vjp
-        functools.update_wrapper(self, kernel.fn, updated=())
+        functools.update_wrapper(self, self.plain.fn, updated=())
 
     def __call__(
         self,
@@ -84,7 +86,7 @@ class Custom:
     ) -> Any:
         import mlx.core as mx
 
-        name = self.kernel.name
+        name = self.plain.name
         specs, values = self._bound(args, kwargs, outputs)
         launch = {"grid": grid, "outputs": outputs, "init_value": init_value}
         launch |= {key: value for key, value in kwargs.items() if key not in values}
@@ -138,7 +140,7 @@ class Custom:
         self, args: tuple[Any, ...], kwargs: dict[str, Any], outputs: Any
     ) -> tuple[dict[str, Any], dict[str, Any]]:
         """Shape and dtype of each output, and the other arguments by name."""
-        kernel = self.kernel
+        kernel = self.plain
         specs = output_specs(kernel.name, outputs)
         for key in self.saved:
             if key not in specs:
@@ -155,7 +157,7 @@ class Custom:
                     f"{kernel.name}: {key} is an output, and constant= names arguments without a gradient"
                 )
         plain = {key: value for key, value in kwargs.items() if key != "stream"}
-        values = bind(kernel, args, plain, specs)
+        values = bind(kernel, args, plain, specs, is_whole=kernel is self.kernel)
         return specs, {key: value for key, value in values.items() if key not in specs}
 
     def _checked(
@@ -164,7 +166,7 @@ class Custom:
         """The gradients by name, each with its argument's dtype."""
         import mlx.core as mx
 
-        name, needed = self.kernel.name, listed(wanted)
+        name, needed = self.plain.name, listed(wanted)
         if isinstance(found, Mapping):
             for label in found:
                 if label not in given:
@@ -213,10 +215,11 @@ class BackwardKernel:
     """A kernel that computes all gradients, with arguments that are found by their names."""
 
     def __init__(
-        self, kernel: JITFunction, backward: Any, form: str, launch: Mapping[str, Any]
+        self, kernel: KernelInterface, backward: Any, form: str, launch: Mapping[str, Any]
     ) -> None:
-        self.forward = kernel
+        self.forward = plain_kernel("custom()", kernel)
         self.kernel = backward
+        self.plain = backward = plain_kernel("custom()", backward)
         self.form = form
         self.launch = dict(launch)
         known = [param.name for param in backward.params]
@@ -236,13 +239,14 @@ class BackwardKernel:
         grid: Any,
     ) -> Vjp:
         """The launch for arguments and outputs of these names, as a function of them."""
-        name = self.kernel.name
+        name = self.plain.name
+        chosen = chosen_names(self.kernel)
         sources: dict[str, tuple[str, str]] = {}
         gradients: dict[str, str] = {}
-        known = [param.name for param in self.kernel.params]
-        for param in self.kernel.params:
+        known = [param.name for param in self.plain.params]
+        for param in self.plain.params:
             key, base = param.name, param.name[1:]
-            if key in self.launch:
+            if key in self.launch or key in chosen:
                 continue
             if key in values:
                 sources[key] = ("primal", key)
@@ -277,24 +281,32 @@ class BackwardKernel:
             launch = {"grid": grid, **self.launch}
             arguments |= {key: launch.pop(key) for key in known if key in launch}
             specs = {key: primals[label] for label, key in gradients.items()}
-            defaults = {param.name: param.default for param in self.kernel.params}
-            filled = {key: arguments.get(key, defaults[key]) for key in known if key not in specs}
+            defaults = {param.name: param.default for param in self.plain.params}
+            filled = {
+                key: arguments.get(key, defaults[key])
+                for key in known
+                if key not in specs and (key in arguments or key not in chosen)
+            }
             results = without_derivative(self.kernel, self.form, filled, outputs=specs, **launch)
             return dict(zip(gradients, results, strict=True))
 
         return vjp
 
 
-def launched(kernel: JITFunction, form: str, values: Mapping[str, Any], **launch: Any) -> tuple:
-    """The outputs of a launch. ``values`` are all other arguments, in the kernel's order."""
+def launched(kernel: KernelInterface, form: str, values: Mapping[str, Any], **launch: Any) -> tuple:
+    """The outputs of a launch. ``values`` are the other arguments, in the kernel's order: all of them, but for what autotune
+    and heuristics add.
+    """
     if form == "graph":
         launch.pop("stream", None)
     function = graph(kernel) if form == "graph" else functools.partial(call, kernel)
-    return each(function(*values.values(), **launch))
+    if hasattr(kernel, "launcher"):
+        return each(function(*values.values(), **launch))
+    return each(function(**values, **launch))
 
 
 def without_derivative(
-    kernel: JITFunction, form: str, values: Mapping[str, Any], **launch: Any
+    kernel: KernelInterface, form: str, values: Mapping[str, Any], **launch: Any
 ) -> tuple:
     """The outputs of a launch; a Metal kernel says itself that MLX cannot transform it."""
     import mlx.core as mx
@@ -309,7 +321,7 @@ def without_derivative(
         return launched(kernel, form, filled, **launch)
 
     function = mx.custom_function(run)
-    refuse(function, kernel.name, "mx.grad", "mx.jvp")
+    refuse(function, plain_kernel("custom()", kernel).name, "mx.grad", "mx.jvp")
     return each(function(*arrays.values()))
 
 
@@ -358,13 +370,9 @@ def listed(names: Any) -> str:
     return ", ".join(names) or "none"
 
 
-def is_kernel(value: Any) -> bool:
-    return hasattr(value, "launcher")
-
-
 def custom(
-    kernel: JITFunction,
-    vjp: Vjp | JITFunction,
+    kernel: KernelInterface,
+    vjp: Vjp | KernelInterface,
     *,
     form: str = "metal",
     saved: Sequence[str] = (),
@@ -391,6 +399,8 @@ def custom(
     ``saved`` names outputs that only ``vjp`` needs: the function does not return them. ``constant`` names arrays that
     have no gradient; with respect to them it is 0.
 
+    Both kernels may have autotune and heuristics. What these choose is known to their own kernel alone.
+
     >>> import mlx.core as mx, triton_metal, triton_metal.language as tl
     >>> @triton_metal.jit
     ... def root_kernel(x, y, n, BLOCK: tl.constexpr):
@@ -407,32 +417,31 @@ def custom(
     >>> mx.value_and_grad(length)(mx.array([3.0, 4.0]))
     (array(5, dtype=float32), array([0.6, 0.8], dtype=float32))
     """
-    if not is_kernel(kernel):
-        raise LaunchTypeError(f"custom() takes a @triton_metal.jit kernel, not {kernel!r}")
+    plain = plain_kernel("custom()", kernel)
     if not is_kernel(vjp) and not callable(vjp):
         raise LaunchTypeError(
-            f"custom({kernel.name}): vjp must be a @triton_metal.jit kernel or a function of primals, cotangents and "
+            f"custom({plain.name}): vjp must be a @triton_metal.jit kernel or a function of primals, cotangents and "
             f"outputs, not {vjp!r}"
         )
     if not is_kernel(vjp) and (vjp_form is not None or vjp_launch is not None):
         raise LaunchTypeError(
-            f"custom({kernel.name}): vjp_form and vjp_launch belong to a backward kernel; a function launches its "
+            f"custom({plain.name}): vjp_form and vjp_launch belong to a backward kernel; a function launches its "
             "kernels itself"
         )
     vjp_form = form if vjp_form is None else vjp_form
     for option, value in (("form", form), ("vjp_form", vjp_form)):
         if value not in FORMS:
             raise LaunchValueError(
-                f'custom({kernel.name}): {option} must be "metal" or "graph", not {value!r}'
+                f'custom({plain.name}): {option} must be "metal" or "graph", not {value!r}'
             )
-    names = [param.name for param in kernel.params]
+    names = [param.name for param in plain.params]
     chosen = {"saved": saved, "constant": constant}
     for option, given in chosen.items():
         chosen[option] = given = (given,) if isinstance(given, str) else tuple(given)
         for name in given:
             if name not in names:
                 raise LaunchValueError(
-                    f"custom({kernel.name}): {option} names {name}, but the parameters are {listed(names)}"
+                    f"custom({plain.name}): {option} names {name}, but the parameters are {listed(names)}"
                 )
     return Custom(
         kernel, vjp, form, chosen["saved"], chosen["constant"], vjp_form, vjp_launch or {}

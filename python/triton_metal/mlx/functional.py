@@ -590,16 +590,22 @@ def read_spec(kernel: str, name: str, value: Any) -> tuple[tuple[int, ...], Any]
 
 
 def bind(
-    kernel: JITFunction, args: tuple[Any, ...], kwargs: dict[str, Any], specs: Mapping[str, Any]
+    kernel: JITFunction,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    specs: Mapping[str, Any],
+    is_whole: bool = True,
 ) -> dict[str, Any]:
-    """Binds every argument except the outputs to its name."""
+    """Binds every argument except the outputs to its name. Of a kernel with autotune or heuristics some come later:
+    ``is_whole`` is False.
+    """
     names = [param.name for param in kernel.params]
     values = positional(kernel, args, specs)
     for name, value in kwargs.items():
         if check_name(kernel, name, values, specs):
             values[name] = value
     for param in kernel.params:
-        if param.name not in values and param.name not in specs:
+        if param.name not in values and param.name not in specs and is_whole:
             if not param.has_default:
                 raise LaunchTypeError(f"{kernel.name}: argument {param.name} is missing")
             values[param.name] = param.default

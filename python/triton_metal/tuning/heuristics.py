@@ -60,6 +60,11 @@ class Heuristics(KernelInterface):
             del kwargs["num_ctas"]  # what every launch has
         return self.fn[grid](*args, **kwargs)
 
+    @property
+    def added_names(self) -> set[str]:
+        """The parameters that are computed."""
+        return set(self.values)
+
     def added(self, named: Mapping[str, Any], grid: Any, arrays: Any = None) -> dict[str, Any]:
         """What a launch with these arguments by name, whose functions see ``grid``, has besides them: the computed parameters."""
         return self._computed({**named, "grid": grid, "warmup": False})

@@ -243,6 +243,11 @@ class Autotuner(KernelInterface):
                     config = find()
         return config
 
+    @property
+    def added_names(self) -> set[str]:
+        """The parameters that configurations give."""
+        return {name for config in self.configs for name in config.kwargs}
+
     def added(
         self, named: Mapping[str, Any], grid: Any, arrays: Callable[[], dict[str, Any]] | None
     ) -> dict[str, Any]:
