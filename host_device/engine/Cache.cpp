@@ -53,10 +53,9 @@ Expected<DiskCache> DiskCache::open(StringRef folder) {
   if (std::error_code error = sys::fs::create_directories(folder))
     return refuse(error);
   // Permission bits are not sufficient: the file system may be read-only or full.
-  SmallString<128> probe;
+  std::string probe;
   int descriptor;
-  if (std::error_code error =
-          sys::fs::createUniqueFile(folder + "/probe-%%%%%%%%", descriptor, probe))
+  if (std::error_code error = createFileBeside((folder + "/probe").str(), descriptor, probe))
     return refuse(error);
   sys::fs::file_t file = sys::fs::convertFDToNativeFile(descriptor);
   sys::fs::closeFile(file);
@@ -86,7 +85,11 @@ static std::string header(StringRef kind, StringRef key) {
 std::optional<std::string> DiskCache::find(StringRef kind, StringRef key) const {
   if (!enabled())
     return std::nullopt;
-  auto file = MemoryBuffer::getFile(path(kind, key), /*IsText=*/false,
+  std::string name = path(kind, key);
+  // To open a pipe would wait for what writes it.
+  if (!sys::fs::is_regular_file(name))
+    return std::nullopt;
+  auto file = MemoryBuffer::getFile(name, /*IsText=*/false,
                                     /*RequiresNullTerminator=*/false, /*IsVolatile=*/true);
   if (!file)
     return std::nullopt;

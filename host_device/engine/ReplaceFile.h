@@ -6,6 +6,9 @@
 
 namespace triton_metal::engine {
 
+/// Makes a new file whose name begins with `path`, and opens it.
+std::error_code createFileBeside(llvm::StringRef path, int &descriptor, std::string &name);
+
 /// Writes to an open file, and closes it. Returns what went wrong.
 std::error_code writeTo(llvm::raw_fd_ostream &out,
                         llvm::function_ref<void(llvm::raw_ostream &)> write);

@@ -379,6 +379,8 @@ void bindBuilder(nb::module_ &module) {
 } // namespace triton_metal
 
 NB_MODULE(_native, module) {
+  if (PyInterpreterState_Get() != PyInterpreterState_Main())
+    throw nb::import_error("triton_metal works in the main interpreter of a process alone");
   module.doc() = "The compiled part of triton_metal.";
   triton_metal::bindTypes(module);
   triton_metal::bindBuilder(module);

@@ -1,5 +1,6 @@
 """Triton kernels on Apple GPUs, and on a Metal device that runs on the CPU."""
 
+from . import _loaded as _loaded  # isort: skip
 from . import _C as _C
 from . import backends, compiler, devices, knobs, language, runtime, testing, tools
 from .as_triton import install

@@ -47,7 +47,7 @@ def _run_command(arguments: Sequence[str]) -> int:
         usage="%(prog)s [-h] [--version] (PROGRAM.py | -m MODULE | -c TEXT | cost | doctor | report | shim | tune-ops | tutorial) ...",
     )
     parser.add_argument("--version", action="version", version=f"triton_metal {__version__}")
-    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND")
     names = commands.add_parser(
         "shim",
         help="install or remove the distribution `triton` that pip and other packages find",
@@ -100,6 +100,8 @@ def _run_command(arguments: Sequence[str]) -> int:
         command.prog = f"python -m triton_metal {name}"
     words, program_words = _apart(list(arguments))
     options = parser.parse_args(words)
+    if options.command is None:
+        parser.error("a program or a command is needed")
     if program_words:
         options.program += program_words
     known = {

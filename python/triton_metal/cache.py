@@ -10,7 +10,6 @@ import hashlib
 import json
 import os
 import platform
-import stat
 import sys
 import tempfile
 import warnings
@@ -45,11 +44,7 @@ def cache_dir() -> Path:
 def _default_cache_dir() -> Path:
     from platformdirs import user_cache_path
 
-    path = user_cache_path("triton-metal", appauthor=False)
-    # Without a known home, "~" stays unexpanded, and the path would depend on the working directory.
-    return (
-        path if path.is_absolute() else Path(tempfile.gettempdir()) / f"triton-metal-{os.getuid()}"
-    )
+    return files.user_folder(user_cache_path)
 
 
 @functools.cache
@@ -83,12 +78,7 @@ def _digest(entry: dict[str, Any]) -> str:
 def load(key: str) -> dict[str, str] | None:
     """The entry with this key; None if there is none or if it is damaged."""
     try:
-        # O_NONBLOCK: do not wait for a writer if a pipe has this name.
-        descriptor = os.open(cache_dir() / f"{key}.json", os.O_RDONLY | os.O_NONBLOCK)
-        with open(descriptor, encoding="utf-8") as file:
-            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-                return None
-            entry = json.load(file)
+        entry = json.loads(files.read(cache_dir() / f"{key}.json"))
         if entry["key"] != key or entry["digest"] != _digest(entry):
             return None
         return {field: entry[field] for field in _FIELDS}

@@ -148,6 +148,15 @@ def test_a_file_of_another_key_is_ignored(folder: Path) -> None:
         assert search(n=200) == "search"
 
 
+def test_a_best_configuration_that_is_none_of_them_is_ignored(folder: Path) -> None:
+    assert search(sizes=(128, 256)) == "search"
+    [file] = files(folder)
+    file.write_text(file.read_text().replace("128", "64").replace("256", "64"))
+    with pytest.warns(CacheWarning, match="BLOCK: 64, .* as the best, which is none of them"):
+        assert search(sizes=(128, 256)) == "search"
+    assert search(sizes=(128, 256)) == "cache"
+
+
 @pytest.mark.skipif(os.geteuid() == 0, reason="nothing is forbidden to root")
 def test_a_folder_that_cannot_be_written_is_no_failure(folder: Path) -> None:
     folder.chmod(0o500)

@@ -9,12 +9,14 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import warnings
 from pathlib import Path
 
 import numpy as np
 import pytest
 import triton_metal as triton
+from triton_metal import files
 
 from kernel_support import ON_STOCK
 from process_support import fresh_kernel, run_program
@@ -230,3 +232,34 @@ def test_metal_kernels_are_kept_where_triton_metal_keeps_its_own(
     assert (done.returncode, done.stdout) == (0, "1\n"), done.stderr
     kept = tmp_path / (named or "variable") / "device"
     assert any(path.is_file() for path in kept.rglob("*"))
+
+
+def test_the_name_of_the_directory_may_have_a_percent_sign(tmp_path):
+    directory = tmp_path / "100% %41"
+    program = tmp_path / "program.py"
+    program.write_text(METAL_PROGRAM)
+    done = run_program(program, "", TRITON_METAL_CACHE_DIR=directory)
+    assert (done.stdout, done.stderr) == ("1\n", "")
+    kept = {path.name.partition("-")[0] for path in (directory / "device").iterdir()}
+    assert {"kernel", "library"} <= kept
+
+
+def test_a_pipe_where_an_entry_of_the_device_belongs(tmp_path):
+    program = tmp_path / "program.py"
+    program.write_text(METAL_PROGRAM)
+    environment = {"TRITON_METAL_CACHE_DIR": tmp_path / "cache"}
+    assert run_program(program, "", **environment).stdout == "1\n"
+    for path in list((tmp_path / "cache" / "device").iterdir()):
+        path.unlink()
+        os.mkfifo(path)
+    assert run_program(program, "", **environment).stdout == "1\n"
+
+
+def test_a_user_of_whom_no_home_is_known(tmp_path, monkeypatch):
+    def find(*_, **__):
+        raise RuntimeError("could not determine the home directory for '~/.cache'")
+
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    assert files.user_folder(find) == tmp_path / f"triton-metal-{os.getuid()}"
+    assert files.user_folder(lambda *_, **__: Path("~/.cache")).parent == tmp_path
+    assert files.user_folder(lambda *_, **__: tmp_path / "own") == tmp_path / "own"

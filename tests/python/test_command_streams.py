@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import json
 import os
 import subprocess
 import sys
@@ -300,3 +301,64 @@ def test_a_stream_that_has_failed_is_asked_no_more(
     assert guarded("name", command) == 1
     assert (sys.stdout, stream.calls) == (stream, 1)
     assert capsys.readouterr().err == "name: the output cannot be written: Input/output error\n"
+
+
+FURTHER_OUTPUT = """
+import atexit, os, subprocess, sys, threading, time
+atexit.register(print, "at the end")
+print("by print")
+os.write(1, b"by the descriptor\\n")
+subprocess.run([sys.executable, "-c", "print('by a child')"], check=True)
+def late():
+    time.sleep(0.5)
+    print("late")
+threading.Thread(target=late).start()
+"""
+
+
+def test_the_figures_are_alone_on_the_output_of_json(program: Path) -> None:
+    program.write_text(PROGRAM + FURTHER_OUTPUT)
+    done = run("cost", "--json", program)
+    assert [each["kernel"] for each in json.loads(done.stdout)] == ["double", "triple"]
+    for said in ("at the end", "by print", "by the descriptor", "by a child", "late"):
+        assert said in done.stderr
+    assert done.returncode == 0
+
+
+THREADS = PROGRAM.replace(
+    "triple[", "import threading\nt = threading.Thread(target=lambda: triple["
+)
+
+
+def test_launches_of_other_threads_are_said_to_be_left_out(program: Path) -> None:
+    program.write_text(THREADS.rstrip() + ")\nt.start(); t.join()\n")
+    done = run("cost", program)
+    assert "the launch on M1" in done.stdout
+    said = "1 launch was left out: only launches of the program's main thread are counted"
+    assert said in done.stdout
+    pages = program.parent / "pages"
+    done = run("report", program, "-o", pages)
+    assert "without a page: 1 launch was not in the program's main thread" in done.stdout
+    program.write_text(program.read_text().replace("double[(4,)](x, 1000, BLOCK=256)", ""))
+    done = run("report", program, "-o", pages)
+    assert "there is no page: 1 launch was not in the program's main thread" in done.stderr
+    assert done.returncode == 1
+
+
+def test_two_dashes_stand_before_a_program(program: Path) -> None:
+    done = run("cost", "--chip", "M1", "--", program)
+    assert done.stdout.count("on M1") >= 1, done.stderr
+
+
+def test_an_unknown_option_is_named() -> None:
+    done = run("--bogus")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "--bogus" in done.stderr
+    assert "a program or a command is needed" in run().stderr
+
+
+def test_errors_go_nowhere_where_the_error_stream_is_closed(tmp_path: Path) -> None:
+    command = f"{sys.executable} -m triton_metal {tmp_path}/nothing.py 2>&-"
+    environment = os.environ | {"PYTHONPATH": str(ROOT / "python")}
+    done = subprocess.run(command, shell=True, stdout=subprocess.PIPE, env=environment, check=False)
+    assert (done.returncode, done.stdout) == (2, b"")

@@ -275,6 +275,8 @@ def test_bad_command_lines(tmp_path, capsys):
     assert caught.value.code == 2
     assert main(["doctor", "--report", str(tmp_path / "no" / "report.md")]) == 2
     assert "is not a folder: --report needs a file in an existing folder" in capsys.readouterr().err
+    assert main(["doctor", "--report", str(tmp_path)]) == 2
+    assert "is a folder: --report needs the name of a file" in capsys.readouterr().err
     with pytest.raises(SystemExit) as caught:
         main(["--version"])
     assert caught.value.code == 0

@@ -219,3 +219,43 @@ def test_at_a_terminal(state: Path, leave: bytes) -> None:
 def test_no_color(state: Path) -> None:
     screen, _ = at_terminal(state, [(">>> ", b"\n"), (">>> ", b"\x04")], NO_COLOR="1")
     assert "\x1b[3" not in screen.replace("\x1b[3m", "")  # italics are no colour
+
+
+def test_a_state_that_is_no_file_stays_what_it_is(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    endless = tmp_path / "endless"
+    endless.symlink_to("/dev/zero")
+    for path in (pipe, endless):
+        said = talk(path, "quit\n")
+        assert said.count("cannot be read (it is no regular file)") == 1
+    assert pipe.is_fifo()
+    assert endless.is_symlink()
+    link, target = tmp_path / "link.json", tmp_path / "target.json"
+    link.symlink_to(target.name)
+    talk(link, "next\nquit\n")
+    assert link.is_symlink()
+    assert json.loads(target.read_text())["step"] == "1.2"
+
+
+def test_a_state_is_where_the_tutorial_began(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "inner").mkdir()
+    talk(Path("state.json"), "import os; os.chdir('inner')\n\nnext\nquit\n")
+    assert json.loads((tmp_path / "state.json").read_text())["step"] == "1.2"
+    assert not list((tmp_path / "inner").iterdir())
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["import sys; sys.stdin.close()\n\n", "import os; os.close(0)\n\n", "# \u00e9\n\nquit\n"],
+)
+def test_an_input_that_ends_in_its_own_way(state: Path, text: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "triton_metal", "tutorial", "--state", str(state)],
+        input=text.encode(), capture_output=True, env=environment(PYTHONIOENCODING="ascii"), check=False,
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert b"the tutorial remembers step 1.1" in done.stdout

@@ -85,3 +85,21 @@ def test_results_of_searches_go_to_files_that_can_be_written(tmp_path: Path) -> 
         with pytest.raises(error, match=message):
             kernel.results.export(path)
     assert os.listdir(tmp_path) == []
+
+
+def test_several_files_are_written_all_or_none(tmp_path: Path) -> None:
+    first, second = tmp_path / "first", tmp_path / "second"
+    first.write_text("before")
+    second.mkdir()
+    with pytest.raises(IsADirectoryError, match="second"):
+        files.replace_all({first: b"after", second: b"after"})
+    assert first.read_text() == "before"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["first", "second"]
+    second.rmdir()
+    files.replace_all({first: b"after", second: b"too"})
+    assert (first.read_text(), second.read_text()) == ("after", "too")
+
+
+def test_results_of_searches_are_the_name_of_a_file() -> None:
+    with pytest.raises(LaunchTypeError, match="results must be the name of a file, not 3"):
+        triton.autotune([triton.Config({})], key=[], results=3)(triton.jit(lambda x: None))

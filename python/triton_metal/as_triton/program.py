@@ -49,7 +49,8 @@ def exit_status(end: SystemExit) -> int:
     """The status that Python ends with, after it has printed what a program has ended with instead of a number."""
     if end.code is None or isinstance(end.code, int):
         return end.code or 0
-    print(end.code, file=sys.stderr)
+    if sys.stderr is not None:  # print takes the output for an error stream that is closed
+        print(end.code, file=sys.stderr)
     return 1
 
 
@@ -112,7 +113,8 @@ def _run_path(path: str, rest: list[str], names_commands: bool) -> None:
 
 
 def _fail(status: int, message: str) -> Any:
-    print(f"{_USAGE}: {message}", file=sys.stderr)
+    if sys.stderr is not None:
+        print(f"{_USAGE}: {message}", file=sys.stderr)
     raise NoProgram(status)
 
 

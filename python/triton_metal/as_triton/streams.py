@@ -23,6 +23,8 @@ class Guarded:
 
     def __init__(self, stream: Any) -> None:
         self.stream = stream
+        #: What takes the stream's place when the command has ended.
+        self.after = stream
         self.error: Exception | None = None
         self._nowhere = io.StringIO()
 
@@ -82,7 +84,7 @@ def guarded(name: str, command: Callable[[], int]) -> int:
         _failed(name, output)
         raise
     finally:
-        sys.stdout, sys.stderr = output.stream, errors.stream
+        sys.stdout, sys.stderr = output.after, errors.after
 
 
 def _failed(name: str, output: Guarded) -> int:
@@ -96,6 +98,29 @@ def _failed(name: str, output: Guarded) -> int:
     reason = getattr(output.error, "strerror", None) or output.error
     print(f"{name}: the output cannot be written: {reason}", file=sys.stderr)
     return 1
+
+
+def keep_output() -> None:
+    """Keeps the output of the present command for the command alone.
+
+    All else that the process and its children write there from now on goes to the error stream: by print, by the descriptor, in
+    threads that go on and when Python ends.
+    """
+    output, errors = sys.stdout, sys.stderr
+    if not isinstance(output, Guarded) or not isinstance(errors, Guarded):
+        return
+    try:
+        if (output.stream.fileno(), errors.stream.fileno()) != (1, 2):
+            return
+        output.flush()
+        own = os.fdopen(
+            os.dup(1), "w", encoding=output.stream.encoding, errors=output.stream.errors
+        )
+        os.dup2(2, 1)
+    except (OSError, ValueError, AttributeError):  # a stream that is closed, or no file
+        return
+    _left.append(own)
+    output.stream = own
 
 
 def is_lost() -> bool:
@@ -122,7 +147,7 @@ def unguarded(output_to_errors: bool = False) -> Iterator[None]:
                 _keep(left)
                 for each in before:
                     if isinstance(each, Guarded) and each.stream is mine and not _is_open(mine):
-                        each.stream = left
+                        each.stream = each.after = left
         sys.stdout, sys.stderr = before
 
 

@@ -16,6 +16,7 @@ import sys
 from collections.abc import Sequence
 
 from ..as_triton import program
+from ..as_triton.streams import keep_output
 from ..devices.selection import device
 from ..errors import LaunchValueError
 from .chips import CHIPS, Chip, chip
@@ -53,7 +54,10 @@ def main(options: argparse.Namespace) -> int:
             else listing()
         )
         return 0
-    if not options.program:
+    words = list(options.program)
+    if words[:1] == ["--"]:
+        del words[0]
+    if not words:
         print("python -m triton_metal cost: a program is needed, or --chips", file=sys.stderr)
         return 2
     try:
@@ -62,10 +66,12 @@ def main(options: argparse.Namespace) -> int:
         print(f"python -m triton_metal cost: {error}", file=sys.stderr)
         return 2
     counted = Counted()
+    if options.json:
+        keep_output()
     try:
         with device("host"), counting() as counted:
             # Only the figures are on the output of --json.
-            status = program.run_for_command(options.program, output_to_errors=options.json)
+            status = program.run_for_command(words, output_to_errors=options.json)
     except program.NoProgram as end:
         return program.exit_status(end)
     except BaseException:
@@ -79,13 +85,17 @@ def main(options: argparse.Namespace) -> int:
 def _print(counted: Counted, chips: Sequence[Chip], as_json: bool) -> None:
     costs = [[bound(each, work) for each in chips] for work in counted.works]
     print(_json(costs) if as_json else report(costs))
-    if count := counted.left_out:
-        # On the output of --json are the figures alone.
-        what = f"{count} launch was" if count == 1 else f"{count} launches were"
-        print(
-            f"{what} left out: mx.compile, mx.grad or mx.vmap traced the function, and there were no values to count with",
-            file=sys.stderr if as_json else sys.stdout,
-        )
+    for count, why in (
+        (
+            counted.left_out,
+            "mx.compile, mx.grad or mx.vmap traced the function, and there were no values to count with",
+        ),
+        (counted.elsewhere, "only launches of the program's main thread are counted"),
+    ):
+        if count:
+            what = f"{count} launch was" if count == 1 else f"{count} launches were"
+            # On the output of --json are the figures alone.
+            print(f"{what} left out: {why}", file=sys.stderr if as_json else sys.stdout)
 
 
 def report(costs: Sequence[Sequence[Cost]]) -> str:

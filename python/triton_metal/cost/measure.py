@@ -24,10 +24,12 @@ class Counted:
     """The work of the launches in a block, in their order; it is there when the block has ended.
 
     ``left_out`` launches were in functions that `mx.compile`, `mx.grad` or `mx.vmap` traced: there were no values to count with.
+    ``elsewhere`` launches were those of other threads, which are not counted.
     """
 
     works: list[Work] = field(default_factory=list)
     left_out: int = 0
+    elsewhere: int = 0
 
 
 class _Apart(threading.local):
@@ -104,6 +106,7 @@ def _add_works(
 ) -> None:
     """Adds the work of this thread's launches to what a block counted."""
     thread = threading.get_ident()
+    found.elsewhere = sum(launch.thread != thread for launch in p.launches)
     launches = [
         launch
         for launch in p.launches

@@ -34,7 +34,7 @@ def file() -> Path:
         return Path(named) / "quirks.json"
     from platformdirs import user_config_path
 
-    return user_config_path("triton-metal", appauthor=False) / "quirks.json"
+    return files.user_folder(user_config_path) / "quirks.json"
 
 
 def machine(chip: str | None, build: str | None) -> str | None:

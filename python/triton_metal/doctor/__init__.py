@@ -13,6 +13,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from .. import files
 from ..errors import TritonError
 
 
@@ -66,11 +67,8 @@ def main(options: argparse.Namespace) -> int:
         )
         return 2
 
-    if options.report is not None and not options.report.absolute().parent.is_dir():
-        print(
-            f"doctor: {options.report.absolute().parent} is not a folder: --report needs a file in an existing folder",
-            file=sys.stderr,
-        )
+    if options.report is not None and (problem := _no_report(options.report)):
+        print(f"doctor: {problem}", file=sys.stderr)
         return 2
     if options.quirks and options.report is None:
         return quirks_main(options)
@@ -81,6 +79,7 @@ def main(options: argparse.Namespace) -> int:
         print(f"doctor: {problem}", file=sys.stderr)
         return 2
     report = gather(full, only, None if options.json else _tell())
+    problem = None
     if options.report is not None:
         # A report of some examples is not about the machine.
         if options.quirks or not options.only:
@@ -93,17 +92,29 @@ def main(options: argparse.Namespace) -> int:
             else text.markdown(shareable)
         )
         try:
-            options.report.write_text(content, encoding="utf-8")
+            files.write(options.report, content.encode())
         except OSError as error:
-            print(f"doctor: {options.report} cannot be written ({error.strerror})", file=sys.stderr)
-            return 2
+            problem = f"{options.report} cannot be written ({error.strerror})"
     if options.json:
         print(json.dumps(report, indent=2))
     else:
         text.show(report)
-        if options.report is not None:
+        if options.report is not None and problem is None:
             print(f"The report is in {options.report}.")
+    if problem is not None:
+        print(f"doctor: {problem}", file=sys.stderr)
+        return 2
     return 0 if report["ok"] else 1
+
+
+def _no_report(path: Path) -> str | None:
+    """Why a report cannot be written, as far as that is known before; None if nothing is against it."""
+    parent = path.absolute().parent
+    if not parent.is_dir():
+        return f"{parent} is not a folder: --report needs a file in an existing folder"
+    if path.is_dir():
+        return f"{path} is a folder: --report needs the name of a file"
+    return None
 
 
 def _problem_of(options: argparse.Namespace, full: bool) -> str | None:

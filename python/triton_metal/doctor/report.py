@@ -257,18 +257,26 @@ def verdict(report: dict[str, Any]) -> bool:
     )
 
 
+def _home() -> str:
+    """The home folder; an empty text for a user who has none, or the root."""
+    try:
+        home = str(Path.home())
+    except RuntimeError:
+        return ""
+    return home if len(home) > 1 else ""
+
+
 def shown_path(path: Path) -> str:
     """A path without the name of its owner."""
-    with_home = str(path)
-    home = str(Path.home())
-    return "~" + with_home[len(home) :] if home != "/" and with_home.startswith(home) else with_home
+    text, home = str(path), _home()
+    return "~" + text[len(home) :] if home and text.startswith(home) else text
 
 
 def without_owner(value: Any) -> Any:
     """The value with the home folder replaced by ~ in every text."""
-    home = str(Path.home())
+    home = _home()
     if isinstance(value, str):
-        return value.replace(home, "~") if len(home) > 1 else value
+        return value.replace(home, "~") if home else value
     if isinstance(value, dict):
         return {key: without_owner(item) for key, item in value.items()}
     if isinstance(value, list):

@@ -30,6 +30,7 @@ from typing import Any
 
 from .. import _native, refit, refusals, traced
 from ..errors import DeviceError
+from ..interrupts import deferred
 
 _module: Any = None
 _problem: str | None = None
@@ -57,7 +58,8 @@ def _load() -> Any:
             f"in place; {instead}"
         )
     try:
-        module = importlib.import_module(f"triton_metal._mlx_{version.replace('.', '_')}")
+        with deferred():
+            module = importlib.import_module(f"triton_metal._mlx_{version.replace('.', '_')}")
     except ImportError as error:
         raise DeviceError(
             f"triton_metal's module for MLX {version} does not load ({error}); {instead}"

@@ -3,7 +3,7 @@
     python -m triton_metal report PROGRAM.py [args] -o FOLDER
     python -m triton_metal report --chip M1 --chip "M3 Max 30 cores" -o FOLDER -m MODULE [args]
 
-The program runs on the host device. The first launch of each compiled kernel becomes a page of the folder, which is created
+The program runs on the host device. The first launch of each compiled kernel in its main thread becomes a page of the folder, which is created
 if it is missing and there is a page. ``-o`` and ``--chip`` may stand after the program's name, too; what follows ``--`` is
 the program's.
 """
@@ -73,15 +73,23 @@ def main(options: argparse.Namespace) -> int:
 
 
 def _nothing(found: Recording) -> str:
-    if not found.left_out:
-        return "the program launched no kernel"
-    return f"there is no page: {_left_out(found)}"
+    if why := _left_out(found):
+        return f"there is no page: {why}"
+    return "the program launched no kernel"
 
 
 def _left_out(found: Recording) -> str:
-    count = found.left_out
-    which = "1 launch was in a function" if count == 1 else f"{count} launches were in functions"
-    return f"{which} that MLX traces, without values to count with"
+    """What has no page, and why; an empty text if there is nothing."""
+    texts = []
+    if count := found.left_out:
+        which = (
+            "1 launch was in a function" if count == 1 else f"{count} launches were in functions"
+        )
+        texts.append(f"{which} that MLX traces, without values to count with")
+    if count := found.elsewhere:
+        which = "1 launch was" if count == 1 else f"{count} launches were"
+        texts.append(f"{which} not in the program's main thread")
+    return "; ".join(texts)
 
 
 def _fail(message: object, status: int = 2) -> int:
@@ -105,8 +113,8 @@ def _write_pages(found: Recording, folder: Path, shown: str, chips: Sequence[Chi
             _fail(error)
             return False
         print(f"{Path(shown) / name}: {recorded.kernel.name}, {times} launch{'es' * (times != 1)}")
-    if found.left_out:
-        print(f"without a page: {_left_out(found)}")
+    if why := _left_out(found):
+        print(f"without a page: {why}")
     return True
 
 

@@ -60,12 +60,13 @@ class Recording:
     """The launches of a block, one for each compiled kernel; complete when the block has ended.
 
     ``launches`` counts the launches of each kernel, in the order of ``recorded``. ``left_out`` launches were in functions that MLX
-    traces, without values.
+    traces, without values, and ``elsewhere`` launches in other threads.
     """
 
     recorded: list[Recorded] = field(default_factory=list)
     launches: list[int] = field(default_factory=list)
     left_out: int = 0
+    elsewhere: int = 0
     empty: int = 0
     last: str = ""
 
@@ -82,7 +83,10 @@ def recording() -> Iterator[Recording]:
             add(*told.launch)
 
     def add(kernel: Any, grid: tuple[int, int, int], arguments: Sequence[Any]) -> None:
-        if threading.get_ident() != thread or searches.depth:
+        if threading.get_ident() != thread:
+            result.elsewhere += 1
+            return
+        if searches.depth:
             return
         from ..mlx.in_place import is_traced
 
@@ -198,13 +202,18 @@ def _run(kernel: Any, grid: tuple[int, int, int], arguments: list[Any], words: b
             np.frombuffer(bytearray(words or bytes(4)), np.uint8)
         )
     declared = {parameter.index for parameter in pipeline.function.info.buffers}
-    return pipeline(
-        threadgroups=grid,
-        threads_per_threadgroup=kernel.metadata.threads,
-        arguments={slot: buffer for slot, buffer in bound.items() if slot in declared},
-        trace=traced_programs(grid),
-        trace_executions=EXECUTIONS,
-    )
+    try:
+        return pipeline(
+            threadgroups=grid,
+            threads_per_threadgroup=kernel.metadata.threads,
+            arguments={slot: buffer for slot, buffer in bound.items() if slot in declared},
+            trace=traced_programs(grid),
+            trace_executions=EXECUTIONS,
+        )
+    except metal.LaunchError:
+        # A launch of Triton's kind names the line in Python.
+        kernel.native.launch(grid, arguments, words)
+        raise
 
 
 def _buffer(value: Any) -> Any:

@@ -43,7 +43,7 @@ from .c_names import identifiers, is_identifier
 from .grid import Size, plain, read_grid
 from .header import kernel_header
 from .signature import Entry, digest, read_signature
-from .written import print_written, write_file
+from .written import print_written, write_files
 
 
 @dataclass
@@ -154,8 +154,7 @@ def compile_kernel(args: CompileArgs) -> list[Path]:
     described["metal"] = paths[0].name
     written = json.dumps(described, indent=2, allow_nan=False) + "\n"
     texts = [text["metal"], written, kernel_header(described, grid)]
-    for path, content in zip(paths, texts, strict=True):
-        write_file(path, content)
+    write_files(dict(zip(paths, texts, strict=True)))
     return paths
 
 

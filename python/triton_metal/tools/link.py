@@ -20,7 +20,7 @@ from typing import Any
 from .c_names import identifiers, is_identifier
 from .header import OBJECTIVE_C, names, parameters
 from .signature import C_TYPES
-from .written import print_written, write_file
+from .written import print_written, write_files
 
 
 def read(path: Path) -> dict[str, Any]:
@@ -139,8 +139,8 @@ def link(paths: Sequence[Path], out: Path, prefix: str = "") -> list[Path]:
             for group in ordered
         ],
     }
-    write_file(written[0], json.dumps(described, indent=2) + "\n")
-    write_file(written[1], dispatcher(name, ordered))
+    texts = (json.dumps(described, indent=2) + "\n", dispatcher(name, ordered))
+    write_files(dict(zip(written, texts, strict=True)))
     return written
 
 

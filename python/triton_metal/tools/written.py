@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 from .. import files
 
 
-def write_file(path: Path, text: str) -> None:
-    """Writes a file in one step. Raises ValueError where it cannot be written."""
+def write_files(texts: Mapping[Path, str]) -> None:
+    """Writes files, all or none. Raises ValueError where one cannot be written."""
     try:
-        files.write(path, text.encode())
+        files.replace_all({path: text.encode() for path, text in texts.items()})
     except OSError as error:
+        path = error.filename or next(iter(texts))
         raise ValueError(f"{path} cannot be written: {error.strerror or error}") from None
 
 

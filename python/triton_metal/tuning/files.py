@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from ..errors import LaunchValueError
+from ..errors import LaunchTypeError, LaunchValueError
 from ..files import replace
 from .config import Config
 from .rows import UNITS, Row, Tuning, shown_key
@@ -214,6 +214,10 @@ def decode(
 
 def read(path: str | os.PathLike[str], kernel: str, arg_names: Sequence[str]) -> Any:
     """The searches of a shipped file, by (device, key as text)."""
+    if not isinstance(path, (str, os.PathLike)):
+        raise LaunchTypeError(
+            f"autotune of {kernel}: results must be the name of a file, not {path!r}"
+        )
     name = os.fspath(path)
     try:
         text = Path(path).read_text(encoding="utf-8")

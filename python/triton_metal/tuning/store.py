@@ -9,6 +9,7 @@ from typing import Any
 
 from .. import cache
 from ..errors import CacheWarning, LaunchValueError
+from ..files import read as read_text
 from . import files
 from .rows import Tuning, shown_key
 
@@ -22,22 +23,23 @@ def load(name: str, kernel: str, arg_names: Sequence[str], key: tuple[Any, ...])
     """The results of an earlier search; None if there are none, or, with a warning, if the file is damaged."""
     path = cache.cache_dir() / name
     try:
-        text = path.read_text(encoding="utf-8")
+        text = read_text(path)
     except (FileNotFoundError, NotADirectoryError):
         return None
     except (OSError, ValueError) as error:
-        return _damaged(f"{path}: {error}")
+        return warn_damaged(f"{path}: {error}")
     try:
         found = files.decode(text, str(path), kernel, arg_names, "cache")
     except LaunchValueError as error:
-        return _damaged(str(error))
+        return warn_damaged(str(error))
     for shown, tuning in found:
         if shown == shown_key(key):
             return dataclasses.replace(tuning, key=key)
-    return _damaged(f"{path} holds no results for the key {key}")
+    return warn_damaged(f"{path} holds no results for the key {key}")
 
 
-def _damaged(problem: str) -> None:
+def warn_damaged(problem: str) -> None:
+    """Says that results are not taken."""
     warnings.warn(
         f"results of autotune in the cache are ignored, and the search is made again: {problem}",
         CacheWarning,

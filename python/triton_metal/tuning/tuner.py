@@ -494,8 +494,10 @@ class Autotuner(KernelInterface):
             )
             kept = store.load(name, self.__name__, self.arg_names, key)
             if kept is not None:
-                self._keep(kept, configs)
-                return kept
+                if repr(kept.best) in map(repr, configs):
+                    self._keep(kept, configs)
+                    return kept
+                store.warn_damaged(f"{name} has {kept.best} as the best, which is none of them")
         start = time.perf_counter()
         rows: list[Row] = []
         timings: dict[Config, Any] = {}

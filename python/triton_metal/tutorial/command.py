@@ -12,8 +12,10 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import io
 import select
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 from ..as_triton.streams import is_lost
@@ -62,9 +64,13 @@ def main(options: argparse.Namespace) -> int:
     from .state import State, default_path
     from .view import make_view
 
+    if isinstance(sys.stdin, io.TextIOWrapper):
+        # A character that the encoding of the input lacks is shown as such, in an error of what was typed.
+        sys.stdin.reconfigure(errors="replace")
     view = make_view()
     reader = Terminal() if sys.stdin.isatty() else Lines()
-    state = State(options.state or default_path(), view.bad)
+    # What is typed may change the current folder.
+    state = State((options.state or default_path()).absolute(), view.bad)
     return Session(pages, view, state, reader).run(start)
 
 
@@ -80,6 +86,15 @@ def _check_output() -> None:
         raise EOFError
 
 
+@contextlib.contextmanager
+def _closed_is_end() -> Iterator[None]:
+    """What is typed may close the input, or its descriptor: that is its end. Raises EOFError then."""
+    try:
+        yield
+    except (OSError, ValueError, RuntimeError) as error:
+        raise EOFError from error
+
+
 class Terminal:
     """Lines from a person, with Python's line editing and history."""
 
@@ -90,11 +105,15 @@ class Terminal:
     def read(self, prompt: str) -> str:
         """The next line."""
         _check_output()
-        return input(prompt)
+        with _closed_is_end():
+            return input(prompt)
 
     def more(self) -> bool:
         """Whether the terminal has more, as it does while text is pasted."""
-        return bool(select.select([sys.stdin], [], [], 0.02)[0])
+        try:
+            return bool(select.select([sys.stdin], [], [], 0.02)[0])
+        except (OSError, ValueError):  # closed: the next line is the end
+            return False
 
 
 class Lines:
@@ -103,7 +122,8 @@ class Lines:
     def read(self, prompt: str) -> str:
         """The next line."""
         _check_output()
-        line = sys.stdin.readline()
+        with _closed_is_end():
+            line = sys.stdin.readline()
         if not line:
             raise EOFError
         return line.rstrip("\n")

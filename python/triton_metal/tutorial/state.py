@@ -16,7 +16,7 @@ def default_path() -> Path:
     """The file of this user."""
     from platformdirs import user_state_path
 
-    return user_state_path("triton-metal", appauthor=False) / "tutorial.json"
+    return files.user_folder(user_state_path) / "tutorial.json"
 
 
 class State:
@@ -37,13 +37,13 @@ class State:
         if self.path is None:
             return
         try:
-            content = json.loads(self.path.read_text(encoding="utf-8"))
+            content = json.loads(files.read(self.path))
             self.step, self.passed = _checked(content)
         except FileNotFoundError:
             pass
         except OSError as error:
             self._give_up("read", error)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             self._set_aside(str(error))
 
     def _set_aside(self, problem: str) -> None:
@@ -89,7 +89,7 @@ class State:
         content = {"version": _VERSION, "step": self.step, "passed": self.passed}
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            files.replace(self.path, f"{json.dumps(content)}\n".encode())
+            files.write(self.path, f"{json.dumps(content)}\n".encode())
         except OSError as error:
             self._give_up("written", error)
 
