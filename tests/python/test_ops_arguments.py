@@ -307,3 +307,26 @@ def test_numbers_may_be_those_of_numpy() -> None:
 def test_numbers_that_are_none_are_refused(call: Any, error: type, message: str) -> None:
     with pytest.raises(error, match=message):
         call()
+
+
+@pytest.mark.own_route
+def test_sizes_that_are_known_fit_sizes_that_are_traced() -> None:
+    """With dynamic=True a mask of a module has numbers for sizes, and queries have names."""
+    torch = pytest.importorskip("torch")
+
+    def masked(q, k):
+        mask, bias = torch.ones(3, 9, dtype=torch.bool).tril(6), torch.ones(9)
+        return ops.attention(q, k, k, mask=mask, bias=bias)
+
+    def scaled(a):
+        scales = torch.full((3,), 2.0), torch.full((3, 1), 2.0)
+        return ops.scaled_matmul(a, a, *scales).float()
+
+    arrays = (torch.randn(1, 2, 3, 8), torch.randn(1, 1, 9, 8))
+    for function, given in (
+        (masked, arrays),
+        (scaled, (torch.randn(3, 8).to(torch.float8_e4m3fn),)),
+    ):
+        torch._dynamo.reset()
+        compiled = torch.compile(function, fullgraph=True, dynamic=True, backend="aot_eager")
+        assert torch.allclose(compiled(*given), function(*given))

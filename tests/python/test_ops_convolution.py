@@ -33,6 +33,9 @@ CASES = {
     "t2d": (2, True, 2, (6, 5), 16, 8, (4, 3), True, {"padding": 1, "stride": (4, 2), "dilation": 2}),
     "t2d-groups": (2, True, 2, (6, 5), 16, 8, (4, 3), False, {"padding": 1, "stride": 2, "groups": 4}),
     "t3d": (3, True, 1, (3, 4, 2), 4, 6, (2, 3, 2), True, {"padding": 1, "stride": (1, 2, 3), "output_padding": (0, 1, 2), "groups": 2}),
+    "t1d-long-stride": (1, True, 2, (1,), 9, 8, (3,), True, {"stride": 1000, "dilation": 2}),
+    "t2d-long-strides": (2, True, 1, (2, 1), 3, 4, (2, 3), False, {"stride": (7, 50), "padding": (1, 0)}),
+    "2d-long-strides": (2, False, 2, (4, 3), 9, 8, (2, 2), True, {"stride": (3, 1000), "padding": 1}),
     "empty": (2, False, 0, (6, 5), 3, 4, (2, 2), True, {}),
 }  # fmt: skip
 LAYOUTS = {1: ("NLC", "NCL"), 2: ("NHWC", "NCHW"), 3: ("NDHWC", "NCDHW")}
@@ -299,3 +302,17 @@ def test_what_leaves_nothing_to_compute_is_named() -> None:
         LaunchValueError, match=r"x must have at least one channel but has shape \(1, 4, 0\)"
     ):
         ops.conv1d(x[..., :0], w[..., :0])
+
+
+@pytest.mark.parametrize("framework", ["numpy", "torch"])
+def test_strides_of_31_bits(framework: str) -> None:
+    """The programs of a transposed one are those of its result, however far its places lie apart."""
+    x, w = np.full((1, 1, 1), 3, np.float32), np.array([[[2.0], [5.0]]], np.float32)
+    if framework == "torch":
+        x, w = torch.from_numpy(x), torch.from_numpy(w)
+    assert np.asarray(ops.conv_transpose1d(x, w, stride=2**31 - 1)).ravel().tolist() == [6, 15]
+    wide, one = np.ones((1, 1, 1, 1), np.float32), np.full((1, 1, 1, 1), 2, np.float32)
+    assert ops.conv_transpose2d(wide, one, stride=65536).ravel().tolist() == [2]
+    y = torch.ones(1, 2, 2, 1, requires_grad=True)
+    ops.conv2d(y, torch.full((1, 1, 1, 1), 4.0), stride=65536).sum().backward()
+    assert y.grad.ravel().tolist() == [4, 0, 0, 0]

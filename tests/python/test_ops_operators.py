@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import threading
+import time
+
 import numpy as np
 import pytest
 import triton_metal.ops as ops
@@ -145,3 +148,38 @@ def test_torch_compile_may_be_the_first_to_meet_an_operator() -> None:
     y.sum().backward()
     assert np.array_equal(y.detach().numpy(), np.full(4, 3.0))
     assert np.array_equal(x.grad.numpy(), np.full(4, 3.0))
+
+
+@pytest.mark.own_route
+def test_threads_may_be_the_first_to_use_an_operator_together() -> None:
+    torch = pytest.importorskip("torch")
+    meeting = threading.Barrier(8)
+    made: list[object] = []
+
+    class Slow(Operator):
+        def _register(self):
+            made.append(self)
+            time.sleep(0.1)
+            return super()._register()
+
+    operator = Slow(
+        "of_threads(Tensor x) -> (y)",
+        lambda x: (x.detach() * 2,),
+        lambda x: [(tuple(x.shape), "float32")],
+        lambda kept, dy: {"x": dy * 2},
+    )
+    gradients: list[list[float]] = []
+
+    def use() -> None:
+        x = torch.ones(3, requires_grad=True)
+        meeting.wait()
+        operator(x)[0].sum().backward()
+        gradients.append(x.grad.tolist())
+
+    threads = [threading.Thread(target=use) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert gradients == [[2, 2, 2]] * 8
+    assert len(made) == 1

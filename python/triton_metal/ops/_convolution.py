@@ -36,7 +36,9 @@ def _taps(
     for tap in tl.static_range(min(TAPS, STEP)):
         first = tl.where((phase + PADDING - tap * DILATION) % STRIDE == 0, tap, first)
     place = (phase + PADDING - first * DILATION) // STRIDE
-    return first, (TAPS - first + STEP - 1) // STEP, place, -(DILATION * STEP // STRIDE)
+    # Steps that are longer than the filter are as long, so that the sum is no larger than 31 bits.
+    LENGTH: tl.constexpr = min(STEP, TAPS)
+    return first, (TAPS - first + LENGTH - 1) // LENGTH, place, -(DILATION * STEP // STRIDE)
 
 
 @triton.jit
@@ -65,6 +67,7 @@ def convolution_kernel(
     STRIDE: tl.constexpr,
     PADDING: tl.constexpr,
     DILATION: tl.constexpr,
+    PHASES: tl.constexpr,
     STEP: tl.constexpr,
     TRANSPOSED: tl.constexpr,
     IN_ORDER: tl.constexpr,
@@ -75,7 +78,7 @@ def convolution_kernel(
     BLOCK_N: tl.constexpr,
     BLOCK_K: tl.constexpr,
 ):
-    """BLOCK_M pixels of one phase and BLOCK_N outputs of one group; INPUTS and OUTPUTS are those of a group.
+    """BLOCK_M pixels of one of the PHASES and BLOCK_N outputs of one group; INPUTS and OUTPUTS are those of a group.
 
     FORM "tile": each step multiplies a tile of one tap. "flat": of all taps, where there are few inputs. "narrow": groups too
     small for products of tiles; the outputs are those of all groups. WIDE: offsets need 64 bits; MANY: numbers of pixels do, too.
@@ -94,9 +97,9 @@ def convolution_kernel(
     SPREAD_Y: tl.constexpr = STRIDE[1] if TRANSPOSED else 1
     SPREAD_X: tl.constexpr = STRIDE[2] if TRANSPOSED else 1
     phase = tl.program_id(2)
-    phase_x = phase % SPREAD_X if SPREAD_X > 1 else 0
-    phase_y = phase // SPREAD_X % SPREAD_Y if SPREAD_Y > 1 else 0
-    phase_z = phase // (SPREAD_X * SPREAD_Y) if SPREAD_Z > 1 else 0
+    phase_x = phase % PHASES[2] if PHASES[2] > 1 else 0
+    phase_y = phase // PHASES[2] % PHASES[1] if PHASES[1] > 1 else 0
+    phase_z = phase // (PHASES[2] * PHASES[1]) if PHASES[0] > 1 else 0
     tap_z, taps_z, at_z, move_z = _taps(
         phase_z, TAPS[0], STRIDE[0], PADDING[0], DILATION[0], TRANSPOSED, STEP[0]
     )

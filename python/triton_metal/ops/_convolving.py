@@ -125,6 +125,8 @@ def _forward(
     spread = stride3 if transposed else (1, 1, 1)
     pixels = [triton.cdiv(n, step) for n, step in zip(_three(size), spread, strict=True)]
     n_pixels = shape[0] * math.prod(pixels)
+    # A phase whose first place is outside of the result has none.
+    phases = tuple(min(n, step) for n, step in zip(_three(size), spread, strict=True))
     form = _form(inputs, outputs, groups)
     if form == "narrow":
         block_m, block_n, block_k = 64, min(32, triton.next_power_of_2(outputs * groups)), 1
@@ -135,7 +137,7 @@ def _forward(
         block_k = _block(inputs if form == "tile" else inputs * math.prod(taps), most)
         # Smaller blocks where there would be few programs.
         programs = groups * triton.cdiv(outputs, block_n) * triton.cdiv(n_pixels, 64)
-        block_m = 64 if programs * math.prod(spread) >= 64 else 32
+        block_m = 64 if programs * math.prod(phases) >= 64 else 32
         # Many programs have shorter steps where these multiply a quarter less, as with 48 inputs; few wait for each step.
         if (
             block_m == 64
@@ -149,7 +151,7 @@ def _forward(
     from_first = wide_first != transposed  # whether the first axis of w is that of the inputs
     return launch(
         convolution_kernel,
-        (tiles, triton.cdiv(n_pixels, block_m), math.prod(spread)),
+        (tiles, triton.cdiv(n_pixels, block_m), math.prod(phases)),
         {"y_ptr": (shape, dtype)},
         like=x,
         x_ptr=x,
@@ -171,6 +173,7 @@ def _forward(
         STRIDE=stride3,
         PADDING=_three(padding, 0),
         DILATION=dilation3,
+        PHASES=phases,
         STEP=_tap_steps(stride3, dilation3) if transposed else (1, 1, 1),
         TRANSPOSED=transposed,
         IN_ORDER=last and math.prod(spread) == 1,

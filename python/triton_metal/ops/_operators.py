@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 import re
 import sys
+import threading
 from collections.abc import Callable, Sequence
 from types import SimpleNamespace
 from typing import Any
@@ -34,13 +35,17 @@ class Registered:
     """An operator of `torch.library` that is registered when it is first asked for."""
 
     _torch: Any = None
+    #: PyTorch takes an operator once, and several threads may be the first to ask for it.
+    _lock = threading.RLock()
 
     def _register(self) -> Any:
         raise NotImplementedError
 
     def _ensure_registered(self) -> None:
         if self._torch is None:
-            self._torch = self._register()
+            with self._lock:
+                if self._torch is None:
+                    self._torch = self._register()
 
     # torch.compile may be what meets an operator first: it calls this and does not follow it, as with
     # torch.compiler.assume_constant_result, which needs PyTorch.

@@ -142,7 +142,7 @@ def histogram(x: Array, bins: int = 10, *, range: tuple[float, float]) -> tuple[
 
     A bin has the numbers from its lower edge up to but without its upper edge; the last has its upper edge too. Numbers outside of
     ``range``, and NaNs, are not counted, as in numpy.histogram. ``x`` is float16, bfloat16, float32, or an integer of 8 or 16 bits, of
-    any shape. ``range`` is (low, high) with low < high, which are rounded to float32.
+    any shape. ``range`` is (low, high) with low < high, in float32; the edges are rounded to it.
 
     Raises LaunchValueError for another dtype, or numbers out of range.
 

@@ -249,7 +249,7 @@ def _check_scale(function: str, name: str, x: Array, scale: Any, form: str, k: i
         check_dtype(function, f"{name}_scale", scale, FLOATS)
         rows = tuple(x.shape[:-1])
         shape = tuple(scale.shape)
-        if size_of(shape) != 1 and shape not in (rows, (*rows, 1)):
+        if size_of(shape) != 1 and shape != rows and shape != (*rows, 1):
             raise fail(
                 function,
                 f"{name}_scale must have one element, or one for each row in shape {rows} or {(*rows, 1)}, but has "
