@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 import triton_metal as triton
 import triton_metal.language as tl
+
+torch = pytest.importorskip("torch")
 
 
 @tl.constexpr
@@ -70,3 +73,20 @@ def test_booleans_have_methods_for_and_and_or() -> None:
     by_logic[(1,)](x, both, either)
     assert both.tolist() == ((x > 2) & (x < 6)).tolist()
     assert either.tolist() == ((x < 2) | (x > 5)).tolist()
+
+
+@triton.jit
+def limits_kernel(out, D: tl.constexpr, BLOCK: tl.constexpr):
+    at = tl.arange(0, BLOCK)
+    SMALLEST: tl.constexpr = np.iinfo(np.int16).min
+    tl.store(out + at, -torch.finfo(torch.float32).max)
+    tl.store(out + BLOCK + at, torch.iinfo(torch.int32).max)
+    tl.store(out + 2 * BLOCK + at, torch.finfo(D).tiny)
+    tl.store(out + 3 * BLOCK + at, SMALLEST)
+
+
+def test_limits_of_dtypes_are_compile_time_values() -> None:
+    out = np.zeros(16, np.float32)
+    limits_kernel[(1,)](out, torch.float16, BLOCK=4)
+    largest = float(np.finfo(np.float32).max)
+    assert out[::4].tolist() == [-largest, 2.0**31, 2.0**-14, -(2.0**15)]

@@ -97,11 +97,20 @@ def _same_of_language(name: str) -> str:
     return _NAMES.get(name) or (f"tl.{name}" if hasattr(language, name) else "")
 
 
+def _library_of(function: Any) -> str:
+    name = getattr(function, "__module__", None) or type(function).__module__
+    return name.partition(".")[0].lstrip("_")
+
+
+def is_of_array_library(function: Any) -> bool:
+    """Whether a function belongs to a library of arrays."""
+    return _library_of(function) in ("numpy", "torch", "jax", "mlx", "scipy", "cupy")
+
+
 def not_of_the_language(function: Any, name: str) -> str:
     """The message for a call of a Python function that a kernel cannot call."""
-    library = (getattr(function, "__module__", None) or type(function).__module__).partition(".")[0]
-    library = library.lstrip("_")
-    if library in ("numpy", "torch", "jax", "mlx", "scipy", "cupy"):
+    if is_of_array_library(function):
+        library = _library_of(function)
         own = _same_of_language(name)
         if isinstance(function, type):
             return f"{name} is a type of {library}: in a kernel, convert with .to({own or 'dtype'})"

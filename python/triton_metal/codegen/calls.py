@@ -22,7 +22,12 @@ from ..language.semantic import TritonSemantic
 from ..language.values import plain, wrapped
 from ..purity import functions_of, record_reads
 from ..tuples import rebuild_tuple
-from .advice import not_of_the_language, parameters_to_annotate, static_only
+from .advice import (
+    is_of_array_library,
+    not_of_the_language,
+    parameters_to_annotate,
+    static_only,
+)
 from .functions import ITERATORS, STATIC_CLASSES, STATIC_FUNCTIONS
 from .locals import names_read, returns_early
 from .values import (
@@ -304,6 +309,9 @@ class Calls(Walk):
             return True
         if getattr(function, "__module__", None) == "math":
             return getattr(python_math, function.__name__, None) is function
+        if isinstance(function, type) and function.__name__ in ("finfo", "iinfo"):
+            # The limits of a dtype, as torch and NumPy have them.
+            return is_of_array_library(function)
         return isinstance(function, type) and issubclass(function, tuple)
 
     def call_builtin(
