@@ -71,8 +71,8 @@ struct Dispatch {
   std::optional<std::array<uint32_t, 3>> gridThreads;
   /// The buffers by index. A buffer without data is not bound.
   llvm::ArrayRef<BufferBinding> buffers;
-  /// The bytes of each threadgroup memory argument, by index; `noLength` for one that is not set. An
-  /// argument of no bytes is set: a kernel may take one that it does not use.
+  /// The bytes of each threadgroup memory argument, by index; `noLength` for one that is not set.
+  /// An argument of no bytes is set: a kernel may take one that it does not use.
   static constexpr uint32_t noLength = UINT32_MAX;
   std::vector<uint32_t> threadgroupMemoryLengths;
   /// A seed for a random order of threadgroups, of SIMD-groups between barriers, and of conflicting
