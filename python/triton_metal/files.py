@@ -80,12 +80,17 @@ def read(path: Path) -> str:
         return file.read()
 
 
+def target_of(path: Path) -> Path:
+    """Where a file is that a user has named: where a symbolic link points to, or the path itself."""
+    return Path(os.path.realpath(path)) if path.is_symlink() else path
+
+
 def write(path: Path, content: bytes) -> None:
     """Writes what a user has named, as `replace` does. Raises OSError.
 
     A symbolic link stays, and its target is written. Devices and pipes, such as /dev/stdout, are written to and not replaced.
     """
-    target = Path(os.path.realpath(path)) if path.is_symlink() else path
+    target = target_of(path)
     try:
         kind = target.stat().st_mode
     except FileNotFoundError:

@@ -98,6 +98,18 @@ def as_graph(request: pytest.FixtureRequest) -> bool:
     return request.config.getoption("--route") == "mlx-graph"
 
 
+@pytest.fixture(params=["contract", "host"])
+def where(request: pytest.FixtureRequest) -> Iterator[str]:
+    """Both ways of `triton_metal.mlx.call`: mx.fast.metal_kernel's stand-in, and MLX without a GPU."""
+    if request.param == "host":
+        yield "host"
+        return
+    from triton_metal.testing import contract_device
+
+    with contract_device("mlx"):
+        yield "contract"
+
+
 @pytest.fixture(autouse=True)
 def _portable(request: pytest.FixtureRequest) -> Iterator[None]:
     """Runs the launches of a test portably."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -10,7 +9,6 @@ import pytest
 import triton_metal
 import triton_metal.language as tl
 from triton_metal import LaunchTypeError, LaunchValueError
-from triton_metal.testing import contract_device
 
 from matmul import matmul_kernel
 from softmax import softmax_kernel
@@ -24,18 +22,9 @@ from triton_metal.testing import metal_kernel as stand_in  # noqa: E402
 
 pytestmark = [
     pytest.mark.own_route,
+    pytest.mark.usefixtures("where"),
     pytest.mark.own_check("launch_options keeps launches away from the routes"),
 ]
-
-
-@pytest.fixture(params=["contract", "host"], autouse=True)
-def where(request: pytest.FixtureRequest) -> Iterator[str]:
-    """Both ways of `call`: mx.fast.metal_kernel's stand-in, and MLX without a GPU."""
-    if request.param == "host":
-        yield "host"
-        return
-    with contract_device("mlx"):
-        yield "contract"
 
 
 def add(x: Any, y: Any, **options: Any) -> Any:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -10,7 +9,6 @@ import pytest
 import triton_metal
 import triton_metal.language as tl
 from triton_metal import Config, LaunchTypeError, LaunchValueError
-from triton_metal.testing import contract_device
 from triton_metal.tools.tensor_descriptor import TensorDescriptor
 
 mx = pytest.importorskip("mlx.core")
@@ -18,17 +16,9 @@ from triton_metal.mlx import call, custom, graph  # noqa: E402
 
 pytestmark = [
     pytest.mark.own_route,
+    pytest.mark.usefixtures("where"),
     pytest.mark.own_check("searches launch with options of their own"),
 ]
-
-
-@pytest.fixture(params=["contract", "host"], autouse=True)
-def where(request: pytest.FixtureRequest) -> Iterator[str]:
-    if request.param == "host":
-        yield "host"
-        return
-    with contract_device("mlx"):
-        yield "contract"
 
 
 def scale(x_ptr, out_ptr, n, factor, BLOCK: tl.constexpr):

@@ -11,6 +11,7 @@ import pytest
 import triton_metal as triton
 from triton_metal import files
 from triton_metal.errors import LaunchTypeError, LaunchValueError
+from triton_metal.tools.written import write_files
 
 
 def test_a_symbolic_link_stays_and_its_target_is_written(tmp_path: Path) -> None:
@@ -103,3 +104,10 @@ def test_several_files_are_written_all_or_none(tmp_path: Path) -> None:
 def test_results_of_searches_are_the_name_of_a_file() -> None:
     with pytest.raises(LaunchTypeError, match="results must be the name of a file, not 3"):
         triton.autotune([triton.Config({})], key=[], results=3)(triton.jit(lambda x: None))
+
+
+def test_what_commands_write_leaves_links(tmp_path: Path) -> None:
+    link, target, other = (tmp_path / name for name in ("link.h", "target.h", "other.h"))
+    link.symlink_to(target.name)
+    write_files({link: "first", other: "second"})
+    assert (link.is_symlink(), target.read_text(), other.read_text()) == (True, "first", "second")

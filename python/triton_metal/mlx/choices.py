@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from ..arguments import is_descriptor
@@ -56,17 +56,20 @@ def is_kernel(value: Any) -> bool:
 
 def chosen_names(kernel: Any) -> set[str]:
     """The parameters that autotune and heuristics give."""
-    found: set[str] = set()
+    return {name for each in _decorators(kernel) for name in each.added_names}
+
+
+def _decorators(kernel: Any) -> Iterator[Any]:
+    """Autotune and heuristics around a kernel, the outermost first."""
+    # A class that is derived from one of these may launch in its own way.
     while "added" in vars(type(kernel)):
-        found |= kernel.added_names
+        yield kernel
         kernel = kernel.fn
-    return found
 
 
 def _below(kernel: Any) -> Any:
-    # A class that is derived from one of these may launch in its own way.
-    while "added" in vars(type(kernel)):
-        kernel = kernel.fn
+    for each in _decorators(kernel):
+        kernel = each.fn
     return kernel
 
 
@@ -78,6 +81,16 @@ def plain_kernel(function: str, kernel: Any) -> JITFunction:
             f"{function} takes a @triton_metal.jit kernel, also with autotune and heuristics, not {kernel!r}"
         )
     return below
+
+
+def new_arrays(specs: Specs, init_value: float | None, stream: Any = None) -> dict[str, Any]:
+    """Outputs that are filled with ``init_value``, or 0."""
+    import mlx.core as mx
+
+    return {
+        name: mx.full(shape, mx.array(init_value or 0, dtype), stream=stream)
+        for name, (shape, dtype) in specs.items()
+    }
 
 
 def chosen(
@@ -92,14 +105,11 @@ def chosen(
 
     A configuration that is not known for the key is searched for; without ``searches`` it is the first one that pruning leaves.
     """
-    name = plain_kernel("call()", kernel).name
-    places = {key: Output(name, key, *spec) for key, spec in specs.items()}
-    given = {**values, **places}
-    while not hasattr(kernel, "launcher"):
-        given |= kernel.added(
-            given, grid, _arrays_of(given, specs, init_value) if searches else None
-        )
-        kernel = kernel.fn
+    name = _below(kernel).name
+    given = {**values, **{key: Output(name, key, *spec) for key, spec in specs.items()}}
+    for each in _decorators(kernel):
+        real = _arrays_of(given, specs, init_value) if searches else None
+        given |= each.added(given, grid, real)
     if given.get("num_ctas") == 1:
         del given["num_ctas"]  # what every launch has
     return {key: value for key, value in given.items() if key not in specs}
@@ -111,12 +121,7 @@ def _arrays_of(
     """Makes the arguments of a search."""
 
     def make() -> dict[str, Any]:
-        import mlx.core as mx
-
-        new = {
-            name: mx.full(shape, mx.array(init_value or 0, dtype))
-            for name, (shape, dtype) in specs.items()
-        }
+        new = new_arrays(specs, init_value)
         return {name: new[name] if name in new else _copied(value) for name, value in given.items()}
 
     return make

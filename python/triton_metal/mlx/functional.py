@@ -28,7 +28,7 @@ from ..metal_text import (
     unused,
 )
 from ..tuples import flattened
-from .choices import chosen, plain_kernel
+from .choices import chosen, new_arrays, plain_kernel
 
 if TYPE_CHECKING:
     import mlx.core as mx
@@ -59,7 +59,7 @@ _ELEMENTS = {
     "float32": "float",
 }
 
-LAUNCH_OPTIONS = ("num_warps", "num_stages", "debug", "sanitize_overflow", *OTHERS)
+LAUNCH_OPTIONS = OTHERS | {"num_warps", "num_stages", "debug", "sanitize_overflow"}
 # What an element of an array of truth values, filled with anything but 0, is to a kernel that reads words.
 _FILLED_WORD = 0x01010101
 
@@ -122,7 +122,7 @@ def call(
     functional(compiled, tuple(specs)).check_outputs(sizes, own_words, specs, init_value)
 
     for listen in traced.call_listeners:
-        known = {**values, **_new_arrays(specs, init_value, stream)}
+        known = {**values, **new_arrays(specs, init_value, stream)}
         listen(compiled, sizes, [known[argument["name"]] for argument in visible])
 
     def launch() -> list[mx.array]:
@@ -171,15 +171,14 @@ def prepared(
     specs = output_specs(name, outputs)
     if plain is not kernel:
         values = positional(plain, args, specs)
-        for key in kwargs:
-            check_name(plain, key, values, specs)
+        keyword_arguments(plain, kwargs, values, specs)
         check_arrays(name, values | kwargs)
         kwargs = chosen(kernel, {**values, **kwargs}, grid, specs, init_value, searches)
         kernel, args = plain, ()
     bound = bind(kernel, args, kwargs, specs)
     native, values = kernel.launcher.taken_apart(bound)
     check_arrays(name, values)
-    options = {key: kwargs[key] for key in LAUNCH_OPTIONS if key in kwargs}
+    options = {key: value for key, value in kwargs.items() if key in LAUNCH_OPTIONS}
     placeholders = values | {key: mx.zeros((1,), dtype) for key, (_, dtype) in specs.items()}
     compiled = native.warmup(**placeholders, **options)
     sizes = compiled.native.grid(grid(bound) if callable(grid) else grid)
@@ -239,17 +238,6 @@ def has_metal() -> bool:
     return _metal_kernel is not None or mx.metal.is_available()
 
 
-def _new_arrays(
-    specs: Mapping[str, tuple[tuple[int, ...], Any]], init_value: float | None, stream: Any
-) -> dict[str, mx.array]:
-    import mlx.core as mx
-
-    return {
-        name: mx.full(shape, mx.array(init_value or 0, dtype), stream=stream)
-        for name, (shape, dtype) in specs.items()
-    }
-
-
 def in_place_of_new(
     compiled: Any,
     grid: tuple[int, int, int],
@@ -262,7 +250,7 @@ def in_place_of_new(
     """Runs the kernel if MLX is on the CPU: an in-place launch on new arrays, on the host device."""
     from . import in_place
 
-    new = _new_arrays(specs, init_value, stream)
+    new = new_arrays(specs, init_value, stream)
     known = {**values, **new}
     names = [argument["name"] for argument in compiled.metadata.args]
     if messages.sites_of(compiled):
@@ -601,9 +589,7 @@ def bind(
     """
     names = [param.name for param in kernel.params]
     values = positional(kernel, args, specs)
-    for name, value in kwargs.items():
-        if check_name(kernel, name, values, specs):
-            values[name] = value
+    values |= keyword_arguments(kernel, kwargs, values, specs)
     for param in kernel.params:
         if param.name not in values and param.name not in specs and is_whole:
             if not param.has_default:
@@ -638,20 +624,23 @@ def positional(
     return dict(zip(open_names, args, strict=False))
 
 
-def check_name(
-    kernel: JITFunction, name: str, values: Mapping[str, Any], specs: Mapping[str, Any]
-) -> bool:
-    """Whether a keyword is an argument, and no launch option. Raises LaunchTypeError if it is neither, or given already."""
+def keyword_arguments(
+    kernel: JITFunction,
+    kwargs: Mapping[str, Any],
+    values: Mapping[str, Any],
+    specs: Mapping[str, Any],
+) -> dict[str, Any]:
+    """The keywords without launch options. Raises LaunchTypeError for one that is no parameter, or is given already."""
     names = [param.name for param in kernel.params]
-    if name in LAUNCH_OPTIONS and name not in names:
-        return False
-    if name in specs or name in values or name not in names:
-        problem = "is an output" if name in specs else "is given twice"
-        problem = problem if name in names else "is not a parameter"
-        raise LaunchTypeError(
-            f"{kernel.name}: argument {name} {problem}; its parameters are {', '.join(names)}"
-        )
-    return True
+    found = {key: each for key, each in kwargs.items() if key in names or key not in LAUNCH_OPTIONS}
+    for name in found:
+        if name in specs or name in values or name not in names:
+            problem = "is an output" if name in specs else "is given twice"
+            problem = problem if name in names else "is not a parameter"
+            raise LaunchTypeError(
+                f"{kernel.name}: argument {name} {problem}; its parameters are {', '.join(names)}"
+            )
+    return found
 
 
 def check_arrays(kernel: str, values: Mapping[str, Any]) -> None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import LaunchValueError
 from ..tuples import flattened
-from .choices import plain_kernel
+from .choices import new_arrays, plain_kernel
 from .compiled_graphs import run_compiled
 from .functional import prepared
 from .graph_programs import Summary, program_of, run
@@ -68,17 +68,11 @@ class Graph:
         kwargs: dict[str, Any],
         is_summary: bool = False,
     ) -> tuple[list[Any], Summary]:
-        import mlx.core as mx
-
         # All programs are computed together, whatever the configuration: none is searched for.
         specs, values, compiled, sizes = prepared(
             "graph()", self.kernel, args, kwargs, grid, outputs, init_value, searches=False
         )
-        fresh = {
-            name: mx.full(shape, mx.array(init_value or 0, dtype))
-            for name, (shape, dtype) in specs.items()
-        }
-        values = dict(flattened(values | fresh))
+        values = dict(flattened(values | new_arrays(specs, init_value)))
         visible = compiled.metadata.args[: len(program_of(compiled).arguments)]
         arguments = [values[argument["name"]] for argument in visible]
         hidden = len(compiled.metadata.args) - len(visible)

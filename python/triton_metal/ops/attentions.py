@@ -418,6 +418,7 @@ def _broadcast(name: str, text: str, x: Array, whole: tuple[int, ...]) -> Array:
     """``x`` with four dimensions, each of which is 1 or that of (batch, heads, queries, keys)."""
     shape = tuple(x.shape)
     four = (1,) * (4 - len(shape)) + shape
+    # Python's `in` does not find a number among sizes that torch.compile traces.
     if len(shape) > 4 or any(n != 1 and n != all_n for n, all_n in zip(four, whole, strict=True)):
         raise fail(
             name,

@@ -249,6 +249,7 @@ def _check_scale(function: str, name: str, x: Array, scale: Any, form: str, k: i
         check_dtype(function, f"{name}_scale", scale, FLOATS)
         rows = tuple(x.shape[:-1])
         shape = tuple(scale.shape)
+        # Python's `in` does not find a number among sizes that torch.compile traces.
         if size_of(shape) != 1 and shape != rows and shape != (*rows, 1):
             raise fail(
                 function,

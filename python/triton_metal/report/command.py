@@ -3,8 +3,8 @@
     python -m triton_metal report PROGRAM.py [args] -o FOLDER
     python -m triton_metal report --chip M1 --chip "M3 Max 30 cores" -o FOLDER -m MODULE [args]
 
-The program runs on the host device. The first launch of each compiled kernel in its main thread becomes a page of the folder, which is created
-if it is missing and there is a page. ``-o`` and ``--chip`` may stand after the program's name, too; what follows ``--`` is
+The program runs on the host device. The first launch of each compiled kernel in its main thread becomes a page of the
+folder, which is created if it is missing and there is a page. ``-o`` and ``--chip`` may stand after the program's name, too; what follows ``--`` is
 the program's.
 """
 

@@ -10,9 +10,9 @@ from .. import files
 
 
 def write_files(texts: Mapping[Path, str]) -> None:
-    """Writes files, all or none. Raises ValueError where one cannot be written."""
+    """Writes files, all or none; symbolic links stay. Raises ValueError where one cannot be written."""
     try:
-        files.replace_all({path: text.encode() for path, text in texts.items()})
+        files.replace_all({files.target_of(path): text.encode() for path, text in texts.items()})
     except OSError as error:
         path = error.filename or next(iter(texts))
         raise ValueError(f"{path} cannot be written: {error.strerror or error}") from None
