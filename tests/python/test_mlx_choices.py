@@ -256,3 +256,17 @@ def test_what_is_no_kernel_has_no_gradient() -> None:
             custom(wrong, triton_metal.jit(cube))
         with pytest.raises(LaunchTypeError, match=r"graph\(\) takes a @triton_metal.jit kernel"):
             graph(wrong)
+
+
+def test_a_call_has_the_key_of_a_launch_in_place() -> None:
+    @triton_metal.autotune([Config({"BLOCK": 32}), Config({"BLOCK": 64})], key=["n"])
+    @triton_metal.jit
+    def converted(out_ptr, x_ptr, n, BLOCK: tl.constexpr):
+        i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+        tl.store(out_ptr + i, tl.load(x_ptr + i, i < n), i < n)
+
+    x = mx.arange(100, dtype=mx.float32)
+    found = call(converted, x, 100, grid=blocks, outputs={"out_ptr": ((100,), mx.float16)})
+    assert mx.array_equal(found, x.astype(mx.float16))
+    converted[blocks](mx.zeros(100, mx.float16), x, 100)
+    assert len(converted.cache) == 1

@@ -105,8 +105,11 @@ def chosen(
 
     A configuration that is not known for the key is searched for; without ``searches`` it is the first one that pruning leaves.
     """
-    name = _below(kernel).name
-    given = {**values, **{key: Output(name, key, *spec) for key, spec in specs.items()}}
+    plain = _below(kernel)
+    given = {**values, **{key: Output(plain.name, key, *spec) for key, spec in specs.items()}}
+    # Dtypes are in autotune's key as arguments come: in the order of a launch in place.
+    places = {param.name: place for place, param in enumerate(plain.params)}
+    given = dict(sorted(given.items(), key=lambda each: places.get(each[0], len(places))))
     for each in _decorators(kernel):
         real = _arrays_of(given, specs, init_value) if searches else None
         given |= each.added(given, grid, real)
